@@ -419,9 +419,10 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
     if (options->kind == PERF_KINDS && strcmp(argv[optind], "all") != 0) {
         tern_coll_kind kind;
         int status = tern_coll_kind_parse(argv[optind], &kind); // for its sentence
-        return status == TERN_OK ? cli_refuse(&command, "'%s' cannot be measured", argv[optind])
-                                 : cli_refuse(&command, "%s, and all%s", tern_last_error(),
-                                              cli_suggest_kind(argv[optind]));
+        return status == TERN_OK
+                   ? cli_refuse(&command, "'%s' cannot be measured; send_recv can", argv[optind])
+                   : cli_refuse(&command, "%s, send_recv, and all%s", tern_last_error(),
+                                cli_suggest_kind(argv[optind]));
     }
     return -1;
 }

@@ -267,7 +267,10 @@ static int prepare_output(const struct arguments *arguments)
         fprintf(stderr, "tern tune: %s\n", tern_last_error());
         return 1;
     }
-    return 0;
+    struct tune_table there = {0}; // no tune file: said before anything is measured, too
+    int status = tune_table_keep(arguments->output, &there);
+    tune_table_free(&there);
+    return status;
 }
 
 // What was left out, when collective calls were measured.

@@ -254,7 +254,8 @@ def check_root(kind: Kind, root: Any, ranks: int) -> None:
     if kind.word == "recv" and root == ANY_RANK:
         return
     if kind.root != ROOT_NONE and not (isinstance(root, (int, np.integer)) and 0 <= root < ranks):
-        raise argument_error(f"{kind.word}: root is {root!r}; the communicator has ranks "
+        what = "the other rank" if kind.word in ("send", "recv") else "root"
+        raise argument_error(f"{kind.word}: {what} is {root!r}; the communicator has ranks "
                              f"0..{ranks - 1}")
 
 

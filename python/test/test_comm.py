@@ -225,7 +225,7 @@ def refused(comm):
         (lambda: comm.all_gather(x, np.zeros(11)), "no multiple of 2 ranks"),
         (lambda: comm.scatter(None, None, root=1 - comm.rank), "out is missing"),
         (lambda: comm.gather(None), "x is of type NoneType"),
-        (lambda: comm.send(x, 2), "root is 2|ranks 0..1"),
+        (lambda: comm.send(x, 2), "the other rank is 2|ranks 0..1"),
         (lambda: comm.recv(frozen, 1 - comm.rank), "read-only"),
         (lambda: comm.all_gather_v(x, [6]), "one number for each of 2 ranks"),
         (lambda: comm.all_gather_v(x, [6, -1]), "0 or more"),

@@ -72,6 +72,7 @@ expect 2 "costs are those of one machine" "$tern" tune --hosts a:1,b:1 costs
 echo 'gather ranks' >>mine
 cp mine before
 expect 1 "it is left as it is" "$tern" tune -p 2 --time 0.1 --output mine scatter
+[ "$(wc -l <said)" -eq 1 ] || die "it has measured for a file that it does not write: $(cat said)"
 cmp -s mine before || die "a damaged file was overwritten"
 expect 1 "cannot write /proc/none/tune" "$tern" tune -p 2 --time 0.1 --output /proc/none/tune gather
 expect 1 "cannot write none/tune: No such file or directory" "$tern" tune -p 2 --time 0.1 \
