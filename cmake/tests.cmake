@@ -85,6 +85,12 @@ function(tern_read_timeout source result)
     set(${result} ${seconds} PARENT_SCOPE)
 endfunction()
 
+# What a developer has set, or measured with `tern tune`, is nothing to the tests.
+set(tern_own_environment "XDG_CONFIG_HOME=set:${PROJECT_BINARY_DIR}/no-config")
+foreach(variable TERN_TUNE TERN_ALGO TERN_DIRECT TERN_AGREE TERN_LOG TERN_ERRORS)
+    list(APPEND tern_own_environment "${variable}=unset:")
+endforeach()
+
 function(tern_add_test floor source)
     get_filename_component(name "${source}" NAME_WE)
     string(REPLACE "/" "_" prefix "${floor}")
@@ -126,11 +132,13 @@ function(tern_add_test floor source)
         endif()
     endif()
     set_tests_properties("${floor}/${name}" PROPERTIES
-        LABELS "${labels}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77)
+        LABELS "${labels}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
+        ENVIRONMENT_MODIFICATION "${tern_own_environment}")
     if(first_lines MATCHES "ctest-machines: *([0-9]+)")
         add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
         set_tests_properties("${floor}/${name}_on_machines" PROPERTIES
             LABELS "${floor}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
+            ENVIRONMENT_MODIFICATION "${tern_own_environment}"
             ENVIRONMENT "TERN_TEST_MACHINES=${CMAKE_MATCH_1}")
     endif()
 endfunction()
@@ -180,6 +188,7 @@ if(NOT TERN_SANITIZE)
         tern_read_timeout("${script}" seconds)
         set_tests_properties("system/${name}" PROPERTIES
             LABELS system TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77
+            ENVIRONMENT_MODIFICATION "${tern_own_environment}"
             ENVIRONMENT "TERN_BUILD_DIR=${PROJECT_BINARY_DIR};TERN_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
     endforeach()
     add_test(NAME repo/tidy

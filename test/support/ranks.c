@@ -224,13 +224,29 @@ bool ranks_run_counts(int least, int most, comm_body body, void *arg, double dea
     return true;
 }
 
-void ranks_await_file(const char *path)
+// Waits for somebody who would come soon on a machine that is not busy.
+static void await_mode(const char *path, mode_t mode)
 {
     struct stat state;
-    for (int i = 0; i < 4000 && lstat(path, &state) != 0; i++) {
+    int64_t deadline = now_ns() + INT64_C(60000000000);
+    while (lstat(path, &state) != 0 || (state.st_mode & mode) != mode) {
+        if (now_ns() >= deadline) {
+            fprintf(stderr, "waited 60 s for '%s' with mode 0%o\n", path, mode);
+            exit(1);
+        }
         poll(NULL, 0, 1);
     }
+}
+
+void ranks_await_file(const char *path)
+{
+    await_mode(path, 0);
     poll(NULL, 0, 20);
+}
+
+void ranks_await_open_folder(const char *path)
+{
+    await_mode(path, S_IWOTH | S_IXOTH);
 }
 
 void *ranks_shared(size_t bytes)

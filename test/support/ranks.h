@@ -69,6 +69,9 @@ int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_com
 // before somebody listens.
 void ranks_await_file(const char *path);
 
+// Waits until other users may make files in a folder.
+void ranks_await_open_folder(const char *path);
+
 // Memory that all ranks share which begin after it: zeros at first, and there until the test ends.
 void *ranks_shared(size_t bytes);
 

@@ -5,10 +5,9 @@
 # it; about a job that hangs, through the launcher and through a rank, and after a rank has died; what
 # is refused, and how.
 source "$(dirname "$0")/../support/shell.sh"
-started=()
 at_exit() {
     touch "$dir/go" "$dir/died/go" 2>/dev/null || true
-    for pid in "${started[@]}"; do
+    for pid in $(jobs -p); do
         kill -CONT "$pid" 2>/dev/null || true
         kill -9 "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
@@ -84,7 +83,6 @@ ${CC:-cc} -std=c17 -D_GNU_SOURCE -I"$root/include" "$root/test/system/hang.c" -o
     -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
 "$tern" run -n 4 ./hang &
 launcher=$!
-started+=("$launcher")
 until_said '^ +1 .* waits in reduce 23 of 1200 bytes to rank 1 .* for rank 3, for [0-9]' \
     "$tern" info --job "$launcher"
 waiting='^ +(0|2) +[0-9]+  alive .* waits in reduce 23 '
@@ -98,7 +96,6 @@ expect 0 "process  ranks" "$tern" info --jobs
 grep -qE "^ *$launcher +4 +[0-9]+ s  launcher  .*hang" said || die "--jobs lacks the job: $(cat said)"
 "$tern" perf all_reduce -p 2 --sizes 8M -n 100000 >/dev/null 2>&1 &
 perf=$!
-started+=("$perf")
 until_said "^ *$perf +2 .* launcher  [^ ]*tern perf all_reduce -p 2" "$tern" info --jobs
 kill "$perf"
 if grep -q 'last calls' said; then
@@ -141,7 +138,6 @@ mkdir died
 cd died
 for rank in 0 1 2; do
     ../hang $rank 3 "$dir/died/meet" 2>rank$rank.err &
-    started+=($!)
     pids[rank]=$!
 done
 until_said 'rank 2, for [0-9]' "$tern" info --job "${pids[0]}"
@@ -173,13 +169,11 @@ os.close(other) if os.environ.get("ONE") else None
 time.sleep(60)
 END
 pretender=$!
-started+=("$pretender")
 until_said 'runs another build of tern: its control memory has version 1' \
     "$tern" info --job "$pretender"
 ONE=1 python3 -c 'import os, time
 os.write(os.memfd_create("tern-control"), b"something else entirely")
 time.sleep(60)' &
 pretender=$!
-started+=("$pretender")
 until_said "process $pretender is in no job of tern" "$tern" info --job "$pretender"
 echo "tern info says what is selected and what hangs"

@@ -5,10 +5,9 @@
 # whose ranks are elsewhere.
 source "$(dirname "$0")/../support/shell.sh"
 export TERN_TIMEOUT=60 TERN_AGREE=strict
-started=()
 at_exit() {
     touch "$dir/go" || true
-    for pid in "${started[@]}"; do
+    for pid in $(jobs -p); do
         kill "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
@@ -20,7 +19,6 @@ agent="sh -c 'shift; exec \"\$@\"' agent"
 
 "$tern" run --hosts a:1,b:3 --agent "$agent" ./hang </dev/null &
 head=$!
-started+=("$head")
 until_said '^ +2 +b +[0-9]+  alive .* waits in reduce 23 .* for rank 3, for [0-9]' \
     "$tern" info --job "$head"
 until_said '^ +3 +b +[0-9]+  alive +23  is not waiting in tern' "$tern" info --job "$head"
@@ -52,6 +50,5 @@ wait "$head" || die "the job failed once it could go on: $?"
 # What is elsewhere.
 "$tern" run --hosts b,user@c:2 --agent "sh -c 'sleep 60' agent" ./hang </dev/null >/dev/null 2>&1 &
 head=$!
-started+=("$head")
 until_said "process $head is the head of a job .* on b, user@c$" "$tern" info --job "$head"
 echo "jobs on several machines are seen from each of them"

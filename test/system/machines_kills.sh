@@ -73,6 +73,10 @@ nothing_left() {
     "$lab/netlab" left >left 2>&1
 }
 
+nothing_to_kill() {
+    die "$what: there is nothing to kill: $(head -5 said)"
+}
+
 one() {
     local way=${ways[RANDOM % ${#ways[@]}]} host=tn$((RANDOM % hosts)) begin went_on
     [ "$way$host" != launchertn0 ] || way=head # the first of them there
@@ -85,9 +89,9 @@ one() {
     sleep "$((RANDOM % 2)).$((RANDOM % 1000))"
     begin=$EPOCHREALTIME
     case $way in
-    rank) within_reason kill_one "$host" bench_machines ;;
-    launcher) within_reason kill_one "$host" tern ;;
-    head) within_reason kill_one tn0 tern ;;
+    rank) within_reason kill_one "$host" bench_machines || nothing_to_kill ;;
+    launcher) within_reason kill_one "$host" tern || nothing_to_kill ;;
+    head) within_reason kill_one tn0 tern || nothing_to_kill ;;
     cut) "$lab/netlab" cut "$host" ;;
     cut_from) "$lab/netlab" cut "$host" from ;;
     cut_to) "$lab/netlab" cut "$host" to ;;

@@ -5,6 +5,7 @@
 # (MPICH, by PMI-1) has started, with no option; also beside the program's own use of MPI. Skipped
 # where there is neither.
 source "$(dirname "$0")/../support/shell.sh"
+export TMPDIR=$dir # where no other job puts its sockets
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TERN_TIMEOUT=60
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
 source=$root/test/system/mpi_start.c

@@ -88,7 +88,7 @@ static int meet_in_a_crowd(int rank, const struct ranks *ranks, void *for_ever)
         CHECK(chmod(ranks->folder, 0777) == 0);
     }
     if (rank == 3) {
-        poll(NULL, 0, 50);
+        ranks_await_open_folder(ranks->folder);
         CHECK(limit_files(ranks) == 0 && stuff(ends) == 0);
         CHECK(close(open(sign, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == 0);
         poll(NULL, 0, *(bool *)for_ever ? 1500 : 300);

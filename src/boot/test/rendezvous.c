@@ -250,7 +250,7 @@ static int visit_as_nobody(int rank, const struct ranks *ranks, void *arg)
         CHECK(chmod(ranks->folder, 0777) == 0);
     }
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    poll(NULL, 0, 50);
+    ranks_await_open_folder(ranks->folder);
     CHECK(user_become(USER_OTHER) == 0);
     return visit(rank, ranks->count, ranks->path);
 }

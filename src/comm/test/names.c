@@ -112,8 +112,7 @@ static int alone(int rank, const struct ranks *ranks, void *arg)
     int (*const *call)(tern_comm *) = arg;
     tern_comm *comm;
     tern_comm *part;
-    tern_options options = {.timeout_ns = INT64_C(1500000000)};
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &comm) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, INT64_C(1500000000), &comm) == TERN_OK);
     CHECK(split(comm, &part) == TERN_OK);
     if (part != NULL && tern_comm_rank(part) == 0) {
         CHECK((*call)(part) == TERN_ERR_TIMEOUT);
