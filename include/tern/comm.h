@@ -100,7 +100,8 @@ TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **p
 // different tags; afterwards a tag may be used again. Limits as of tern_comm_split.
 //
 // Errors: TERN_ERR_ARG before anybody is waited for. comm fails with TERN_ERR_MISMATCH when the
-// members name different ranks, and as from tern_comm_barrier when one does not come.
+// members name different ranks, and as from tern_comm_barrier when one does not come: so, too, when
+// they name another one first, whom they wait for.
 TERN_CALL int tern_comm_create_group(tern_comm *comm, const int *ranks, int count, uint64_t tag,
                                      tern_comm **part);
 

@@ -132,15 +132,29 @@ static int wait_until(struct meeting *meeting, bool (*holds)(void *arg))
     return tern__wait(&wait);
 }
 
+// "0, 3, 2"
+static void list(const struct tern__invite *invite, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < invite->count && used < size; i++) {
+        used +=
+            (size_t)snprintf(text + used, size - used, i == 0 ? "%d" : ", %d", invite->ranks[i]);
+    }
+}
+
 static int timed_out(struct meeting *meeting, uint64_t ranks)
 {
-    char doing[TERN__FAILURE_BYTES - 160];
+    char doing[TERN__FAILURE_BYTES - 360];
+    char own[200];
     TERN_TRY(tern__group_check(meeting->group, true));
+    list(meeting->invite, own, sizeof own);
     int culprit = tern__doing_ranks(meeting->group, ranks, doing, sizeof doing);
     return tern__group_timed_out(meeting->group, meeting->group->job->timeout_ns, culprit,
-                                 "%s (tag %llu) and not all came: %s",
+                                 "%s (tag %llu) and not all came of the ranks %s, in this order: "
+                                 "%s",
                                  tern__meeting_name(TERN__MEETING_GROUP),
-                                 (unsigned long long)meeting->invite->tag, doing);
+                                 (unsigned long long)meeting->invite->tag, own, doing);
 }
 
 static void open_place(struct meeting *meeting)
@@ -191,17 +205,6 @@ static int lead(struct meeting *meeting)
     }
     close_place(meeting);
     return status;
-}
-
-// "0, 3, 2"
-static void list(const struct tern__invite *invite, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < invite->count && used < size; i++) {
-        used +=
-            (size_t)snprintf(text + used, size - used, i == 0 ? "%d" : ", %d", invite->ranks[i]);
-    }
 }
 
 static int differ(struct meeting *meeting, const struct tern__invite *theirs)

@@ -223,7 +223,7 @@ static int absent(int rank, const struct ranks *ranks, void *arg)
     static const int statuses[] = {
         [LATE] = TERN_ERR_TIMEOUT, [LEAVES] = TERN_ERR_LEFT, [DIES] = TERN_ERR_PEER};
     static const char *const sentences[] = {
-        [LATE] = "s in tern_comm_create_group (tag 9) and not all came: rank 2",
+        [LATE] = ", in this order: rank 2",
         [LEAVES] = ("rank 2 has left the communicator (tern_comm_destroy), so "
                     "tern_comm_create_group cannot complete"),
         [DIES] = "rank 2 died",
