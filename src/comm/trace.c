@@ -67,7 +67,7 @@ static void collect(void *arg, const struct tern__trace_track *track)
 struct offer {
     uint64_t units;
     uint64_t path; // a digest of it
-    uint32_t tracks;
+    uint64_t tracks;
 };
 
 struct output {
@@ -86,8 +86,8 @@ static int write_trace(FILE *file, void *arg)
         const void *tracks = output->fetched[rank] != NULL
                                  ? output->fetched[rank]
                                  : tern_window_address(output->window, rank);
-        ranks[rank] =
-            (struct tern__trace_rank){.tracks = tracks, .count = output->offers[rank].tracks};
+        ranks[rank] = (struct tern__trace_rank){.tracks = tracks,
+                                                .count = (uint32_t)output->offers[rank].tracks};
     }
     return tern__trace_write(file, ranks, output->nranks,
                              output->clocks.machines.count > 0 ? &output->clocks.machines : NULL,

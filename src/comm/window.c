@@ -44,7 +44,9 @@ struct wish {
     uint32_t flags;
     uint32_t unable;     // no memory for its own bookkeeping
     uint32_t generation; // rank 0's counts: of the window, on all
+    uint32_t none;
 };
+_Static_assert(sizeof(struct wish) == 32, "no gap: it is sent");
 
 // The generation of windows of parts: their job has none of the other sort.
 #define OF_PARTS 1u
@@ -58,7 +60,9 @@ struct verdict {
     uint64_t needed;   // 0: more than can be counted
     uint64_t available;
     uint32_t place; // tern__net_window_place
+    uint32_t none;
 };
+_Static_assert(sizeof(struct verdict) == 32, "no gap: it is sent");
 
 static int compare_wishes(const struct wish *wishes, const struct tern__group *group)
 {

@@ -26,11 +26,13 @@ enum {
     DECLINE_MS = 1000, // how long a rank that cannot join waits for those who will connect to it
 };
 
-// A cell on its way.
+// A cell on its way. (What is sent has no gaps: they would hold what was on the stack.)
 struct sent_cell {
     uint64_t rank; // of the communicator
+    uint64_t none[7];
     struct tern__cell cell;
 };
+_Static_assert(sizeof(struct sent_cell) == 64 + sizeof(struct tern__cell), "no gap");
 
 // The members, as ranks of the job.
 static uint64_t members_of(const struct tern__group *group)

@@ -73,7 +73,7 @@ static bool begin_failure(struct tern__ctl *ctl, int slot, int status, int culpr
 
 void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit, const char *said)
 {
-    char text[TERN__FAILURE_BYTES];
+    char text[TERN__FAILURE_BYTES] = {0}; // all of it goes to other machines
     snprintf(text, sizeof text, "%s", said);
     if (begin_failure(ctl, slot, status, culprit, text)) {
         tern__ctl_ring_all(ctl);
@@ -159,7 +159,7 @@ static bool has_failed(struct tern__group *group)
 
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
 {
-    char text[TERN__FAILURE_BYTES];
+    char text[TERN__FAILURE_BYTES] = {0}; // all of it goes to other machines
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

@@ -40,7 +40,7 @@ static int port_of(const struct tern__others *others)
 
 static void rank_0_alone_can_listen_there(void **state)
 {
-    struct tern__others others;
+    struct tern__others others = {0};
     int held = -1;
     tern__others_choose(&others, 2, true, &held);
     int port = port_of(&others);
@@ -58,7 +58,7 @@ static void rank_0_alone_can_listen_there(void **state)
 
 static void what_the_user_has_set_is_not_replaced(void **state)
 {
-    struct tern__others others;
+    struct tern__others others = {0};
     int held = -1;
     assert_int_equal(setenv("MASTER_PORT", "7", 1), 0);
     tern__others_choose(&others, 2, true, &held);
