@@ -4,8 +4,8 @@
 //
 //     heads      a pair of lines for each run that may have lines, of which the first one is used:
 //                what the rank publishes at the beginning of a run
-//     letters    likewise, for each slot: what a v-collective of two ranks says to the other one
-//     help       likewise: a copy that this rank makes out of another one's memory, with its help
+//     letters    likewise: what a v-collective of two ranks says to the other one
+//     help       likewise, for each slot: a copy that this rank makes out of another one's memory, with its help
 //     arrivals   rank 0's are used, by all ranks: counters of a run, a line each
 //     together   likewise, by the ranks of a machine, a line for each run
 //     signals    of the plan that runs in a slot
@@ -49,7 +49,7 @@ enum {
 
 #define TERN__AREA_HEADS 0
 #define TERN__AREA_LETTERS (TERN__LINES * TERN__LINE_PAIR)
-#define TERN__AREA_HELP (TERN__AREA_LETTERS + TERN__SLOTS * TERN__LINE_PAIR)
+#define TERN__AREA_HELP (TERN__AREA_LETTERS + TERN__LINES * TERN__LINE_PAIR)
 #define TERN__AREA_ARRIVALS (TERN__AREA_HELP + TERN__SLOTS * TERN__LINE_PAIR)
 #define TERN__AREA_TOGETHER                                                                        \
     (TERN__AREA_ARRIVALS + (size_t)TERN__LINES * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)

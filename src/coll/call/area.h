@@ -158,7 +158,7 @@ _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
 
 // In the run that announces a v-collective of two ranks, from one to the other. Whoever finds
 // anything in it that is not as it should be goes by the line and the table. Other runs leave the
-// slot's letter as it is; so that one which is 2^32 runs old is not taken for a new one, there is
+// letter as it is; so that one which is 2^32 runs old is not taken for a new one, there is
 // its age.
 struct tern__letter {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // that it was written in
@@ -166,7 +166,7 @@ struct tern__letter {
     uint64_t signature;
     uint32_t in_bytes, out_bytes; // as in the table; UINT32_MAX: or more
     uint32_t in_offset;           // in the payload
-    uint32_t in_slot;             // 0: it is not in the slot, or something is wrong
+    uint32_t in_slot;             // of the placement; also 0 where something is wrong
     alignas(8) unsigned char data[TERN__LETTER_BYTES]; // the input, when it is not longer
 };
 _Static_assert(sizeof(struct tern__letter) == TERN_CACHE_LINE, "shared layout");
@@ -221,7 +221,7 @@ static inline struct tern__letter *tern__area_letter(const tern_window *area, in
                                                      uint32_t run)
 {
     char *letters = tern__area_part(area, rank) + TERN__AREA_LETTERS;
-    return (struct tern__letter *)(void *)(letters + run % TERN__SLOTS * TERN__LINE_PAIR);
+    return (struct tern__letter *)(void *)(letters + run % TERN__LINES * TERN__LINE_PAIR);
 }
 
 static inline struct tern__help *tern__area_help(const tern_window *area, int rank, uint32_t run)

@@ -359,9 +359,20 @@ static inline char *tern__call_payload(const struct tern__coll *call, int rank, 
 {
     return tern__area_run_payload(call->calls->area, rank, run, call->small);
 }
-// Of two ranks: the letter of a run whose table is in the payload, and the input, too, if in_slot.
+// Of two ranks: the letter of a run whose table is in the payload that in_slot says, and the input,
+// too, if there is one.
 void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
-                        bool in_slot, uint32_t run);
+                        uint32_t in_slot, uint32_t run);
+// The input that another rank's letter announces.
+static inline const char *tern__letter_input(const struct tern__calls *calls,
+                                             const struct tern__letter *letter, uint32_t run)
+{
+    return letter->in_bytes <= TERN__LETTER_BYTES
+               ? (const char *)letter->data
+               : tern__area_run_payload(calls->area, 1 - calls->rank, run,
+                                        letter->in_slot == TERN__IN_SMALL) +
+                     letter->in_offset;
+}
 int tern__call_bind(struct tern__coll *call, uint32_t run);
 void tern__call_bind_ahead(struct tern__coll *call, uint32_t run); // behind one that is bound
 void tern__calls_begin_lanes(struct tern__calls *calls, struct tern__lanes *lanes, uint32_t run);

@@ -122,10 +122,8 @@ void tern__call_bind_letter(struct tern__coll *call, uint32_t run)
     binding->in[calls->rank] =
         tern__call_keeps_input(call)
             ? call->in
-            : tern__area_payload(calls->area, calls->rank, run) + own[calls->rank].in_offset;
-    binding->in[other] = letter->in_bytes <= TERN__LETTER_BYTES
-                             ? (const char *)letter->data
-                             : tern__area_payload(calls->area, other, run) + letter->in_offset;
+            : tern__call_payload(call, calls->rank, run) + own[calls->rank].in_offset;
+    binding->in[other] = tern__letter_input(calls, letter, run);
     binding->out[calls->rank] = call->out;
     calls->lanes.script = &call->staged->staged;
     call->way = TERN__WAY_SLOT;

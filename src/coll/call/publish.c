@@ -150,21 +150,22 @@ static uint32_t bounded(uint64_t bytes)
 }
 
 void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
-                        bool in_slot, uint32_t run)
+                        uint32_t in_slot, uint32_t run)
 {
-    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const char *payload =
+        tern__area_run_payload(calls->area, calls->rank, run, in_slot == TERN__IN_SMALL);
     const struct tern__share *table = (const struct tern__share *)(const void *)payload;
     const struct tern__share *row = &table[1 - calls->rank];
     const struct tern__share *own = &table[calls->rank];
     struct tern__letter *letter = tern__area_letter(calls->area, calls->rank, run);
-    in_slot = in_slot && own->in_bytes == own->out_bytes; // else the tables must be compared
     letter->age = tern__letter_age(number);
     letter->signature = signature;
     letter->in_bytes = bounded(row->in_bytes);
     letter->out_bytes = bounded(row->out_bytes);
     letter->in_offset = bounded(row->in_offset);
-    letter->in_slot = in_slot;
-    if (in_slot && row->in_bytes > 0 && row->in_bytes <= TERN__LETTER_BYTES) {
+    // What this rank has for itself is otherwise compared by the tables.
+    letter->in_slot = own->in_bytes == own->out_bytes ? in_slot : 0;
+    if (letter->in_slot != 0 && row->in_bytes > 0 && row->in_bytes <= TERN__LETTER_BYTES) {
         memcpy(letter->data, payload + row->in_offset, row->in_bytes);
     }
     tern__publish(&letter->run, run); // partner: tern__quick_comes; nobody sleeps for it
@@ -289,7 +290,7 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
     placement.form |= form_of_halves(call, placement.in_window, run);
     memcpy(head->data, &placement, sizeof placement);
     if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
-        tern__letter_write(call->calls, call->signature, call->number, placement.in_slot != 0, run);
+        tern__letter_write(call->calls, call->signature, call->number, placement.in_slot, run);
     }
 }
 

@@ -48,11 +48,11 @@ static bool letter_serves(const struct tern__coll *call, uint64_t gates, uint32_
 
 // Whether the other rank's letter comes, and says what this rank's table expects.
 static bool has_letter(const struct tern__calls *calls, uint64_t signature, uint64_t number,
-                       uint32_t run)
+                       bool small, uint32_t run)
 {
     int other = 1 - calls->rank;
     const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
-    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const char *payload = tern__area_run_payload(calls->area, calls->rank, run, small);
     const struct tern__share *table = (const struct tern__share *)(const void *)payload;
     const struct tern__share *row = &table[other];
     const struct tern__share *own = &table[calls->rank];
@@ -69,7 +69,7 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     if (letter_serves(call, gates, run)) {
-        if (!has_letter(calls, call->signature, call->number, run)) {
+        if (!has_letter(calls, call->signature, call->number, call->small, run)) {
             return false;
         }
         tern__call_bind_letter(call, run);
@@ -91,12 +91,12 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
 
 // As tern__quick_own_ahead does with the other lines of the slot: the table's first one, and the
 // letter.
-static void call_back_rest(const struct tern__calls *calls, uint32_t run, bool letter)
+static void call_back_rest(const struct tern__calls *calls, bool small, uint32_t run, bool letter)
 {
-    if (!tern__calls_has_room(calls, false)) {
+    if (!tern__calls_has_room(calls, small)) {
         return;
     }
-    tern__call_back(tern__area_payload(calls->area, calls->rank, run));
+    tern__call_back(tern__area_run_payload(calls->area, calls->rank, run, small));
     if (letter) {
         tern__call_back(&tern__area_letter(calls->area, calls->rank, run)->in_slot);
     }
@@ -136,7 +136,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     uint64_t packed = tern__call_keeps_input(call) ? 0 : tern__call_packed_bytes(call);
     tern__quick_own_ahead(calls, call->small, run + 1, 0, table_bytes + packed);
     if (calls->nranks == 2) {
-        call_back_rest(calls, run + 1, true);
+        call_back_rest(calls, call->small, run + 1, true);
     }
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
@@ -233,7 +233,7 @@ static void publish_again(const struct tern__calls *calls, const struct tern__sh
         }
     }
     if (again->awaited) {
-        tern__letter_write(calls, shape->signature, calls->made, true, run);
+        tern__letter_write(calls, shape->signature, calls->made, again->placement.in_slot, run);
     }
     place_again(calls, again, asked->out);
     head->signature = shape->signature;
@@ -268,22 +268,18 @@ static bool meets_again(struct tern__calls *calls, const struct tern__shape *sha
     bool two = calls->nranks == 2;
     return ((two && calls->settled == run - 1) ||
             tern__quick_has_met(calls, gates, shape->signature, 0, run)) &&
-           (two ? has_letter(calls, shape->signature, calls->made, run)
+           (two ? has_letter(calls, shape->signature, calls->made, shape->again->small, run)
                 : has_rows(calls, shape->again, run));
 }
 
 // Where the share is that another rank has for this one.
-static const char *share_of(const struct tern__calls *calls, const struct tern__again *again,
-                            int rank, uint32_t run)
+static const char *share_of(const struct tern__calls *calls, int rank, uint32_t run)
 {
     if (calls->nranks > 2) {
         const struct tern__share *table = tern__call_table(calls, rank, run);
         return (const char *)table + table[calls->rank].in_offset;
     }
-    const struct tern__letter *letter = tern__area_letter(calls->area, rank, run);
-    return again->rows[rank].out_bytes <= TERN__LETTER_BYTES
-               ? (const char *)letter->data
-               : tern__area_payload(calls->area, rank, run) + letter->in_offset;
+    return tern__letter_input(calls, tern__area_letter(calls->area, rank, run), run);
 }
 
 static void take_again(struct tern__calls *calls, const struct tern__shape *shape,
@@ -301,7 +297,7 @@ static void take_again(struct tern__calls *calls, const struct tern__shape *shap
         }
         const char *from = (const char *)asked->in + again->from[rank];
         if (rank != calls->rank) {
-            from = share_of(calls, again, rank, run);
+            from = share_of(calls, rank, run);
             tern__hand_measure(&calls->distance, from, row->out_bytes);
         }
         calls->area->xport->put((char *)asked->out + row->out_offset, from, row->out_bytes);
@@ -317,8 +313,8 @@ static void own_again_ahead(const struct tern__calls *calls, const struct tern__
         return;
     }
     const struct tern__share *row = &again->rows[1 - calls->rank];
-    tern__quick_own_ahead(calls, false, run, row->in_offset, row->in_offset + row->in_bytes);
-    call_back_rest(calls, run, again->awaited);
+    tern__quick_own_ahead(calls, again->small, run, row->in_offset, row->in_offset + row->in_bytes);
+    call_back_rest(calls, again->small, run, again->awaited);
 }
 
 static bool make_again(struct tern__calls *calls, const tern_coll *asked)

@@ -130,7 +130,7 @@ static void set_oldest(struct tern__calls *calls, struct tern__coll *call)
 
 // The lines that the next call will write first were last read by others: they are asked for now,
 // so that it finds them here. (quick.h stores into them; what is stored would be waited for here.)
-static void own_ahead(const struct tern__calls *calls, bool counts)
+static void own_ahead(const struct tern__calls *calls, bool counts, bool small)
 {
     uint32_t run = calls->published + 1;
     if (calls->elsewhere != NULL) {
@@ -138,7 +138,7 @@ static void own_ahead(const struct tern__calls *calls, bool counts)
     }
     tern__own_line(tern__area_head(calls->area, calls->rank, run));
     if (counts) {
-        tern__own_line(tern__area_payload(calls->area, calls->rank, run));
+        tern__own_line(tern__area_run_payload(calls->area, calls->rank, run, small));
         tern__own_line(tern__area_letter(calls->area, calls->rank, run));
     }
 }
@@ -166,9 +166,10 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     call->status = status;
     call->ended_by = tern__thread_number();
     bool counts = call->counts;
+    bool small = call->small;
     tern__work_done(&calls->work, &call->done); // the call may be gone after this
     if (calls->oldest == NULL) {
-        own_ahead(calls, counts);
+        own_ahead(calls, counts, small);
     }
 }
 

@@ -157,11 +157,10 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
 _Static_assert(sizeof(struct tern__share) + TERN_CACHE_LINE <= TERN__SMALL_SHARE,
                "rows, and shares in whole lines, fit tern__area_small_bytes");
 
-// Of two ranks letters say it, which are no more than slots.
 bool tern__call_is_short(const struct tern__coll *call)
 {
     int n = call->calls->nranks;
-    bool may = call->counts && call->early && n > 2;
+    bool may = call->counts && call->early;
     if (!may || tern__call_keeps_input(call)) {
         return may;
     }

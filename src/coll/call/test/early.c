@@ -145,7 +145,7 @@ static void who_need_not_wait_does_not(void **state)
 }
 
 // Elements (of a share) of calls in turn, and how many of these the others end without the last
-// rank. Of two ranks scatter_v has no small runs.
+// rank.
 static const struct ahead {
     tern_coll_kind kind;
     int ranks;
@@ -160,7 +160,8 @@ static const struct ahead {
     {TERN_COLL_BROADCAST, 4, {1500, 200}, TERN__AHEAD},
     {TERN_COLL_SCATTER, 3, {4, 85}, TERN__SMALL_AHEAD},
     {TERN_COLL_SCATTER, 3, {86, 4}, TERN__AHEAD},
-    {TERN_COLL_SCATTER_V, 2, {4, 30}, TERN__AHEAD},
+    {TERN_COLL_SCATTER_V, 2, {4, 128}, TERN__SMALL_AHEAD},
+    {TERN_COLL_SCATTER_V, 2, {129, 4}, TERN__AHEAD},
     {TERN_COLL_SCATTER_V, 3, {4, 85}, TERN__SMALL_AHEAD},
     {TERN_COLL_SCATTER_V, 5, {51, 1}, TERN__SMALL_AHEAD},
     {TERN_COLL_SCATTER_V, 3, {86, 4}, TERN__AHEAD},
