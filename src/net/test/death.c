@@ -265,9 +265,7 @@ static void who_waits_for_a_stopped_rank_says_so_after_its_deadline(void **state
                         .timeout_ns = 4 * TERN_NS_PER_SECOND,
                         .whole = true};
     struct ranks ranks;
-    setenv("TERN_NET_TIMEOUT", "60", 1); // also where the machine is so busy that it is silent
     ranks_begin(&ranks, 4, work_until_it_fails, &plan);
-    setenv("TERN_NET_TIMEOUT", "1", 1);
     await_ready(&plan, 4);
     kill(ranks.pids[3], SIGSTOP);
     for (int i = 0; i < 30000 && (atomic_load(&plan.report->of[0].done) == 0 ||
@@ -313,9 +311,7 @@ static void who_waits_for_a_confirmation_hears_of_a_death(void **state)
 {
     struct plan plan = {.layout = "aabb", .report = ranks_shared(sizeof(struct report))};
     struct ranks ranks;
-    setenv("TERN_NET_TIMEOUT", "60", 1); // that nothing else ends the wait
     ranks_begin(&ranks, 4, notify_until_it_fails, &plan);
-    setenv("TERN_NET_TIMEOUT", "1", 1);
     await_ready(&plan, 4);
     kill(ranks.pids[3], SIGSTOP);
     poll(NULL, 0, 50);
@@ -451,15 +447,28 @@ static void who_has_left_the_job_is_not_waited_for(void **state)
     }
 }
 
+// Where a machine is to be silent it is soon; elsewhere this one may be busy for as long as that.
+static int be_impatient(void **state)
+{
+    return setenv("TERN_NET_TIMEOUT", "1", 1);
+}
+
+static int be_patient(void **state)
+{
+    return setenv("TERN_NET_TIMEOUT", "60", 1);
+}
+
 int main(void)
 {
-    setenv("TERN_NET_TIMEOUT", "1", 1);
+    be_patient(NULL);
     kills = getenv("TERN_TEST_LONG") != NULL ? 300 : kills;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_told_everywhere),
-        cmocka_unit_test(a_silent_machine_has_ended),
-        cmocka_unit_test(a_machine_whose_leader_stops_is_silent),
-        cmocka_unit_test(a_part_that_finds_a_machine_silent_says_so_to_all),
+        cmocka_unit_test_setup_teardown(a_silent_machine_has_ended, be_impatient, be_patient),
+        cmocka_unit_test_setup_teardown(a_machine_whose_leader_stops_is_silent, be_impatient,
+                                        be_patient),
+        cmocka_unit_test_setup_teardown(a_part_that_finds_a_machine_silent_says_so_to_all,
+                                        be_impatient, be_patient),
         cmocka_unit_test(who_waits_for_a_stopped_rank_says_so_after_its_deadline),
         cmocka_unit_test(who_waits_for_a_confirmation_hears_of_a_death),
         cmocka_unit_test(who_ends_without_destroy_has_died),
