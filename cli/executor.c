@@ -3,6 +3,7 @@
 
 #include "executor.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +94,8 @@ const char *cli_executor_build(const struct cli_command *command, struct cli_exe
     }
     job->name = command->name;
     if (access(executor->file, R_OK) != 0) {
-        fprintf(stderr, "tern %s: the executor '%s' cannot be read\n", command->name,
-                executor->file);
+        fprintf(stderr, "tern %s: the executor '%s' cannot be read: %s\n", command->name,
+                executor->file, strerror(errno));
     } else if (kernel_find_tern(job) && kernel_enter(job)) {
         snprintf(executor->folder, sizeof executor->folder, "%s", job->folder);
         snprintf(executor->library, sizeof executor->library, "%s/executor.so", job->folder);

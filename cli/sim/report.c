@@ -15,17 +15,34 @@ static double percent(double part, double whole)
 
 static void print_ranks(const struct sim_arguments *arguments, const struct sim_case *one)
 {
-    int first = 0;
-    int last = 0;
-    for (int rank = 1; rank < one->spec->nranks; rank++) {
+    int nranks = one->spec->nranks;
+    int first = -1; // of those that end
+    int last = -1;
+    int never = 0;
+    for (int rank = 0; rank < nranks; rank++) {
         double us = tern_sim_rank_us(one->sim, rank);
-        first = us < tern_sim_rank_us(one->sim, first) ? rank : first;
-        last = us > tern_sim_rank_us(one->sim, last) ? rank : last;
+        if (isinf(us)) {
+            never++;
+            continue;
+        }
+        first = first < 0 || us < tern_sim_rank_us(one->sim, first) ? rank : first;
+        last = last < 0 || us > tern_sim_rank_us(one->sim, last) ? rank : last;
     }
-    printf("ranks     end from %.3f us (rank %d) to %.3f us (rank %d)\n",
-           tern_sim_rank_us(one->sim, first), first, tern_sim_rank_us(one->sim, last), last);
-    for (int rank = 0; arguments->ranks && rank < one->spec->nranks; rank++) {
-        printf("          rank %-6d %14.3f us\n", rank, tern_sim_rank_us(one->sim, rank));
+    if (first < 0) {
+        puts("ranks     none ends");
+    } else {
+        printf("ranks     end from %.3f us (rank %d) to %.3f us (rank %d)%s\n",
+               tern_sim_rank_us(one->sim, first), first, tern_sim_rank_us(one->sim, last), last,
+               never > 0 ? "; these never:" : "");
+    }
+    bool list = arguments->ranks || (first >= 0 && never > 0);
+    for (int rank = 0; list && rank < nranks; rank++) {
+        double us = tern_sim_rank_us(one->sim, rank);
+        if (isinf(us)) {
+            printf("          rank %-6d          never\n", rank);
+        } else if (arguments->ranks) {
+            printf("          rank %-6d %14.3f us\n", rank, us);
+        }
     }
 }
 

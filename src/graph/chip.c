@@ -57,8 +57,8 @@ static int check_options(const tern_chip_options *options)
         options->aiv_count > TERN_CORES_MAX ||
         options->aic_count + options->aiv_count > TERN_CORES_MAX) {
         return tern__fail(TERN_ERR_ARG,
-                          "tern_chip_create: %d AIC and %d AIV cores; together there "
-                          "are at most %d",
+                          "tern_chip_create: %d AIC and %d AIV cores; there are 0 or more, "
+                          "together at most %d",
                           options->aic_count, options->aiv_count, TERN_CORES_MAX);
     }
     return TERN_OK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run (history.h): collecting. history_write.c has the files.
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,12 +242,14 @@ void tern__history_end(struct tern__history *record, const struct tern_chip *chi
         snprintf(path, sizeof path, "%s-rank%d.%s", record->prefix, rank, kinds[i]);
         FILE *file = fopen(path, "we");
         if (file == NULL) {
-            tern__log(TERN__LOG_ERROR, "TERN_GRAPH_RECORD: cannot write '%s'", path);
+            tern__log(TERN__LOG_ERROR, "TERN_GRAPH_RECORD: cannot write '%s': %s", path,
+                      strerror(errno));
             continue;
         }
         writers[i](record, chip, file);
         if (fclose(file) != 0) {
-            tern__log(TERN__LOG_ERROR, "TERN_GRAPH_RECORD: '%s' is not whole", path);
+            tern__log(TERN__LOG_ERROR, "TERN_GRAPH_RECORD: '%s' is not whole: %s", path,
+                      strerror(errno));
         }
     }
     free(record->path);

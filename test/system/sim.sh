@@ -93,6 +93,7 @@ TERN_TUNE= expect 0 "the links of 'this' are nominal" "$tern" sim all_reduce --t
 # A link that fails; a plan that waits for ever; a link that is not there.
 expect 1 "over link 2>3, which has failed with" "$tern" sim relay.plan "${cut[@]}" --fail '2>3@50'
 grep -qF 'it never ends' said || die "nothing says that it never ends"
+grep -q '^ranks     \(none ends\|end from [0-9.]* us\)' said || die "ranks that never end have a time: $(cat said)"
 expect 1 "has no link 2>3" "$tern" sim relay.plan "${cut[@]}" --cut 2-3
 sed 's/count 1/count 2/' two.plan >stuck.plan
 expect 1 "rank 1, lane 0, op 0 (wait) waits for 2 posts of signal 0, and 1 ever comes" \
