@@ -32,23 +32,6 @@ static int run_transfer(void *args)
     return TERN_OK;
 }
 
-// The block that it begins in is long enough, if it is in one.
-static int check_block(const char *call, const char *what, const char *address, size_t bytes)
-{
-    uintptr_t begin;
-    size_t length;
-    if (!tern__acl_memory_of(address, &begin, &length)) {
-        return TERN_OK;
-    }
-    size_t room = length - ((uintptr_t)address - begin);
-    if (bytes > room) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: %s is %zu bytes at %p, %zu beyond the end of its block of %zu", call,
-                          what, bytes, (const void *)address, bytes - room, length);
-    }
-    return TERN_OK;
-}
-
 static int extent(const char *call, const struct transfer *transfer, size_t pitch, size_t *bytes)
 {
     if (transfer->height > 1 && transfer->width > pitch) {
@@ -79,12 +62,12 @@ static int check_transfer(const char *call, const struct transfer *transfer, siz
         return tern__fail(TERN_ERR_ARG, "%s: %zu bytes to %p, which has %zu", call, to_bytes,
                           (void *)transfer->to, most);
     }
-    TERN_TRY(check_block(call, "dst", transfer->to, to_bytes));
+    TERN_TRY(tern__acl_memory_check(call, "dst", transfer->to, to_bytes));
     if (fills) {
         return TERN_OK;
     }
     TERN_TRY(extent(call, transfer, transfer->from_pitch, &from_bytes));
-    return check_block(call, "src", transfer->from, from_bytes);
+    return tern__acl_memory_check(call, "src", transfer->from, from_bytes);
 }
 
 // In the order of the stream; NULL: at once.

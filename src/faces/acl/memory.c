@@ -62,6 +62,22 @@ bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes)
     return found != NULL;
 }
 
+int tern__acl_memory_check(const char *call, const char *what, const void *address, size_t bytes)
+{
+    uintptr_t begin;
+    size_t length;
+    if (bytes == 0 || !tern__acl_memory_of(address, &begin, &length)) {
+        return TERN_OK;
+    }
+    size_t room = length - ((uintptr_t)address - begin);
+    if (bytes > room) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %s is %zu bytes at %p, %zu beyond the end of its block of %zu", call,
+                          what, bytes, address, bytes - room, length);
+    }
+    return TERN_OK;
+}
+
 // Under the lock.
 static void remove_job(struct job *job)
 {

@@ -177,7 +177,7 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem *sendRecvInfo, uint32_t itemNum, H
         return result;
     }
     if (sendRecvInfo == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "sendRecvInfo");
     }
     if (itemNum == 0) {
         return tern__hccl_refuse(call, HCCL_E_PARA, "itemNum is 0; it must be 1 or more");

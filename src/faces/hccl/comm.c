@@ -263,7 +263,7 @@ static HcclResult ask(const char *call, const struct hccl *hccl, uint32_t *answe
                       int (*question)(const tern_comm *))
 {
     if (answer == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "where the answer goes");
     }
     HcclResult result = tern__hccl_lives(call, hccl);
     if (result == HCCL_SUCCESS) {
@@ -287,7 +287,7 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
     const char *call = "HcclGetCommName";
     const struct hccl *hccl = comm;
     if (commName == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "commName");
     }
     HcclResult result = tern__hccl_lives(call, hccl);
     if (result == HCCL_SUCCESS) {
@@ -299,7 +299,7 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
 static HcclResult get_by_name(const char *call, const char *name, HcclComm *comm)
 {
     if (name == NULL || comm == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, name == NULL ? "name" : "comm");
     }
     struct hccl *found = NULL;
     HcclResult result = tern__hccl_find(call, name, &found);
@@ -324,7 +324,7 @@ HcclResult HcomGetL0TopoTypeEx(const char *group, uint32_t *topoType, uint32_t i
     (void)group;
     (void)isSetDevice;
     if (topoType == NULL) {
-        return tern__hccl_no_pointer("HcomGetL0TopoTypeEx");
+        return tern__hccl_no_pointer("HcomGetL0TopoTypeEx", "topoType");
     }
     *topoType = COMM_TOPO_MESH;
     return HCCL_SUCCESS;
@@ -337,7 +337,7 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
     (void)stream;
     (void)tiling;
     if (ctx == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "ctx");
     }
     HcclResult lives = tern__hccl_lives(call, hccl);
     if (lives != HCCL_SUCCESS) {

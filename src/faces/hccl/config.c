@@ -121,7 +121,7 @@ HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue)
 HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue)
 {
     if (configValue == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, "configValue");
     }
     if (config != HCCL_DETERMINISTIC) {
         return tern__hccl_refuse(__func__, HCCL_E_PARA,

@@ -135,9 +135,9 @@ HcclResult tern__hccl_refuse(const char *call, HcclResult result, const char *fo
     return remember(result);
 }
 
-HcclResult tern__hccl_no_pointer(const char *call)
+HcclResult tern__hccl_no_pointer(const char *call, const char *name)
 {
-    return tern__hccl_refuse(call, HCCL_E_PTR, "a pointer is NULL");
+    return tern__hccl_refuse(call, HCCL_E_PTR, "%s is NULL", name);
 }
 
 int tern__hccl_check(const char *call, const struct hccl *comm)
@@ -147,7 +147,7 @@ int tern__hccl_check(const char *call, const struct hccl *comm)
 
 HcclResult tern__hccl_lives(const char *call, const struct hccl *comm)
 {
-    return comm == NULL ? tern__hccl_no_pointer(call)
+    return comm == NULL ? tern__hccl_no_pointer(call, "comm")
                         : tern__hccl_result(tern__public_end(call, tern__hccl_check(call, comm)));
 }
 
@@ -167,7 +167,7 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
     struct hccl *hccl = comm;
     HcclResult lives = tern__hccl_lives(call, hccl);
     if (lives != HCCL_SUCCESS || asyncError == NULL) {
-        return lives != HCCL_SUCCESS ? lives : tern__hccl_no_pointer(call);
+        return lives != HCCL_SUCCESS ? lives : tern__hccl_no_pointer(call, "asyncError");
     }
     pthread_mutex_lock(&lock);
     *asyncError = hccl->failed;

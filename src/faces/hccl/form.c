@@ -8,6 +8,7 @@
 #include "base/kind.h"
 #include "base/public.h"
 #include "coll/call/call.h"
+#include "faces/acl/memory.h"
 
 struct tern__calls *tern__hccl_form_new(uint32_t rank, uint32_t size)
 {
@@ -95,7 +96,7 @@ static HcclResult form_message(const char *call, const struct hccl *comm, const 
                                  coll->count, element);
     }
     if (coll->count > 0 && (sends ? coll->in == NULL : coll->out == NULL)) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, sends ? "sendBuf" : "recvBuf");
     }
     if (alone && (uint32_t)coll->root == comm->rank) {
         return tern__hccl_refuse(call, HCCL_E_PARA,
@@ -103,7 +104,10 @@ static HcclResult form_message(const char *call, const struct hccl *comm, const 
                                  "HcclBatchSendRecv, or between HcclGroupStart and HcclGroupEnd",
                                  comm->rank);
     }
-    return HCCL_SUCCESS;
+    return tern__hccl_result(
+        tern__public_end(call, tern__acl_memory_check(call, sends ? "sendBuf" : "recvBuf",
+                                                      sends ? coll->in : coll->out,
+                                                      coll->count * element)));
 }
 
 // Elements that go into this rank's buffers, if any: those need a place.
@@ -119,7 +123,7 @@ static bool has_elements(const tern_coll *coll, const size_t *counts, uint32_t s
 HcclResult tern__hccl_form(const char *call, const struct hccl *comm, const tern_coll *coll,
                            bool alone)
 {
-    struct tern__coll checked;
+    struct tern__coll checked = {0};
     if (tern__kind_is_message(coll->kind)) {
         return form_message(call, comm, coll, alone);
     }
@@ -129,10 +133,14 @@ HcclResult tern__hccl_form(const char *call, const struct hccl *comm, const tern
     const bool out = tern__kind_has_out(coll->kind, rank, coll->root) &&
                      has_elements(coll, coll->out_counts, comm->size);
     if ((in && coll->in == NULL) || (out && coll->out == NULL)) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, in && coll->in == NULL ? "sendBuf" : "recvBuf");
     }
-    return tern__hccl_result(
-        tern__public_end(call, tern__call_check(call, comm->form, coll, &checked)));
+    int status = tern__call_check(call, comm->form, coll, &checked);
+    // What is too long for a block may be said to overlap, but for that reason.
+    int fits = tern__acl_memory_check(call, "sendBuf", checked.in, checked.in_bytes);
+    fits =
+        fits < 0 ? fits : tern__acl_memory_check(call, "recvBuf", checked.out, checked.out_bytes);
+    return tern__hccl_result(tern__public_end(call, fits < 0 ? fits : status));
 }
 
 HcclResult tern__hccl_make(const char *call, struct hccl *comm, const tern_coll *coll,

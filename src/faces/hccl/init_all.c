@@ -96,7 +96,7 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
     const char *call = __func__;
     HcclRootInfo info;
     if (devices == NULL || comms == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, devices == NULL ? "devices" : "comms");
     }
     HcclResult result = check_devices(call, ndev, devices);
     result = result == HCCL_SUCCESS ? tern__hccl_root_path(call, &info) : result;

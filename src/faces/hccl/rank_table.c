@@ -147,7 +147,7 @@ HcclResult HcclCommInitClusterInfo(const char *rankTableFile, uint32_t rank, Hcc
 {
     struct tern__hccl_settings settings = {.buffer_bytes = 0};
     if (rankTableFile == NULL || comm == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, rankTableFile == NULL ? "rankTableFile" : "comm");
     }
     return join_table(__func__, rankTableFile, rank, &settings, comm);
 }
@@ -157,7 +157,9 @@ HcclResult HcclCommInitClusterInfoConfig(const char *rankTableFile, uint32_t ran
 {
     struct tern__hccl_settings settings;
     if (rankTableFile == NULL || config == NULL || comm == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, rankTableFile == NULL ? "rankTableFile"
+                                               : config == NULL      ? "config"
+                                                                     : "comm");
     }
     HcclResult result = tern__hccl_settings(__func__, config, &settings);
     return result != HCCL_SUCCESS ? result

@@ -88,7 +88,7 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
     const char *call = "HcclGetRootInfo";
     struct origin origin;
     if (rootInfo == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "rootInfo");
     }
     HcclResult result = tern__hccl_root_path(call, rootInfo);
     if (result == HCCL_SUCCESS && find_origin(&origin) != TERN_OK) {
@@ -108,7 +108,7 @@ static HcclResult join(const char *call, uint32_t size, const HcclRootInfo *info
     struct tern__hccl_settings with = *settings;
     struct origin origin;
     if (info == NULL || comm == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, info == NULL ? "rootInfo" : "comm");
     }
     if (strncmp(info->internal, mark, sizeof mark - 1) != 0 ||
         memchr(info->internal, '\0', sizeof info->internal) == NULL ||
@@ -143,7 +143,7 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
     const char *call = "HcclCommInitRootInfoConfig";
     struct tern__hccl_settings settings;
     if (config == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "config");
     }
     HcclResult result = tern__hccl_settings(call, config, &settings);
     return result != HCCL_SUCCESS ? result : join(call, nRanks, rootInfo, rank, &settings, comm);

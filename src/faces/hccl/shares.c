@@ -69,7 +69,7 @@ HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void 
     size_t *room[2];
     HcclResult result;
     if (sendCounts == NULL || sendDispls == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, sendCounts == NULL ? "sendCounts" : "sendDispls");
     }
     struct tern__hccl_work *work = begin(__func__, hccl, dataType, 2, room, &result);
     if (work == NULL) {
@@ -99,7 +99,7 @@ HcclResult HcclAllGatherV(void *sendBuf, uint64_t sendCount, void *recvBuf, cons
     size_t *room[2];
     HcclResult result;
     if (recvCounts == NULL || recvDispls == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, recvCounts == NULL ? "recvCounts" : "recvDispls");
     }
     struct tern__hccl_work *work = begin(__func__, hccl, dataType, 2, room, &result);
     if (work == NULL) {
@@ -136,7 +136,10 @@ HcclResult HcclAlltoAllV(const void *sendBuf, const void *sendCounts, const void
 {
     size_t *room[4];
     if (sendCounts == NULL || sdispls == NULL || recvCounts == NULL || rdispls == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, sendCounts == NULL   ? "sendCounts"
+                                               : sdispls == NULL    ? "sdispls"
+                                               : recvCounts == NULL ? "recvCounts"
+                                                                    : "rdispls");
     }
     HcclResult result = tern__hccl_same_types(__func__, sendType, recvType);
     if (result != HCCL_SUCCESS) {
@@ -171,7 +174,7 @@ HcclResult HcclAlltoAllVC(const void *sendBuf, const void *sendCountMatrix, Hccl
     struct hccl *hccl = comm;
     size_t *room[4];
     if (sendCountMatrix == NULL) {
-        return tern__hccl_no_pointer(__func__);
+        return tern__hccl_no_pointer(__func__, "sendCountMatrix");
     }
     HcclResult result = tern__hccl_same_types(__func__, sendType, recvType);
     if (result != HCCL_SUCCESS) {

@@ -47,7 +47,7 @@ HcclResult tern__hccl_refuse(const char *call, HcclResult result, const char *fo
     TERN_PRINTF(3, 4);
 
 // HCCL_E_PTR, with its sentence.
-HcclResult tern__hccl_no_pointer(const char *call);
+HcclResult tern__hccl_no_pointer(const char *call, const char *name);
 
 // A call of the communicator has failed, for HcclGetCommAsyncError; the thread has the sentence.
 void tern__hccl_failed(struct hccl *comm, int status);

@@ -28,7 +28,7 @@ HcclResult HcclCommGetStatus(const char *commId, HcclCommStatus *status)
     struct hccl *comm = NULL;
     HcclResult failure = HCCL_SUCCESS;
     if (commId == NULL || status == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, commId == NULL ? "commId" : "status");
     }
     *status = HCCL_COMM_STATUS_INVALID;
     HcclResult result = tern__hccl_find(call, commId, &comm);
@@ -52,7 +52,7 @@ HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t *ranks, bool *useBac
         return result;
     }
     if (ranks == NULL || useBackup == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, ranks == NULL ? "ranks" : "useBackup");
     }
     for (uint32_t i = 0; i < nRanks; i++) {
         if (ranks[i] >= hccl->size) {

@@ -59,7 +59,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
     const char *call = __func__;
     struct tern__hccl_settings settings = {.buffer_bytes = 0};
     if (comm == NULL || subComm == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, comm == NULL ? "comm" : "subComm");
     }
     struct hccl *hccl = *comm;
     HcclResult result = tern__hccl_ready(call, hccl);

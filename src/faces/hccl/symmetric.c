@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/public.h"
 #include "faces/acl/memory.h"
 #include "faces/hccl/state.h"
 
@@ -61,22 +62,15 @@ static bool overlaps(const struct hccl *comm, enum kind kind, uintptr_t begin, u
 
 static HcclResult check_bytes(const char *call, const void *begin, uint64_t bytes)
 {
-    uintptr_t block;
-    size_t length;
     if (begin == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "the address");
     }
     if (bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)begin) {
         return tern__hccl_refuse(call, HCCL_E_PARA, "%" PRIu64 " bytes at %p are no memory", bytes,
                                  begin);
     }
-    if (tern__acl_memory_of(begin, &block, &length) &&
-        bytes > length - ((uintptr_t)begin - block)) {
-        return tern__hccl_refuse(call, HCCL_E_PARA,
-                                 "%" PRIu64 " bytes at %p are more than its block of %zu has",
-                                 bytes, begin, length);
-    }
-    return HCCL_SUCCESS;
+    return tern__hccl_result(
+        tern__public_end(call, tern__acl_memory_check(call, "the window", begin, bytes)));
 }
 
 // Announces a copy of *what; `inside` of a range, if so asked for.
@@ -163,7 +157,7 @@ HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size, Hccl
     (void)flag;
     HcclResult result = tern__hccl_lives(call, comm);
     if (result == HCCL_SUCCESS && win == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "win");
     }
     result = result == HCCL_SUCCESS ? check_bytes(call, addr, size) : result;
     if (result == HCCL_SUCCESS) {
@@ -180,7 +174,7 @@ HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win)
 {
     const char *call = __func__;
     if (win == NULL) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, "win");
     }
     pthread_mutex_lock(&lock);
     struct announced **at = &all;
@@ -207,7 +201,7 @@ HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymW
     const char *call = __func__;
     HcclResult result = tern__hccl_lives(call, comm);
     if (result == HCCL_SUCCESS && (win == NULL || offset == NULL)) {
-        return tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call, win == NULL ? "win" : "offset");
     }
     result = result == HCCL_SUCCESS ? check_bytes(call, ptr, size) : result;
     if (result != HCCL_SUCCESS) {

@@ -26,10 +26,11 @@ static int refuse_arguments(HcclComm comm, void *arg)
     float a[16], b[16];
     aclrtStream s;
     CHECK(aclrtCreateStream(&s) == 0);
-    CHECK(refused(HcclAllReduce(a, b, 1, f32, add, NULL, s), HCCL_E_PTR, "HcclAllReduce: "));
+    CHECK(refused(HcclAllReduce(a, b, 1, f32, add, NULL, s), HCCL_E_PTR,
+                  "HcclAllReduce: comm is NULL"));
     CHECK(refused(HcclAllReduce(a, b, 1, f32, add, a, s), HCCL_E_PARA, "HcclAllReduce: "));
-    CHECK(refused(HcclAllReduce(NULL, b, 1, f32, add, comm, s), HCCL_E_PTR, "NULL"));
-    CHECK(refused(HcclAllReduce(a, NULL, 1, f32, add, comm, s), HCCL_E_PTR, "NULL"));
+    CHECK(refused(HcclAllReduce(NULL, b, 1, f32, add, comm, s), HCCL_E_PTR, "sendBuf is NULL"));
+    CHECK(refused(HcclAllReduce(a, NULL, 1, f32, add, comm, s), HCCL_E_PTR, "recvBuf is NULL"));
     CHECK(refused(HcclAllReduce(a, a + 1, 4, f32, add, comm, s), HCCL_E_PARA, "overlap"));
     CHECK(refused(HcclAllReduce(a, b, UINT64_MAX / 4, f32, add, comm, s), HCCL_E_PARA, "bytes"));
     CHECK(refused(HcclAllReduce(a, b, 1, f32, HCCL_REDUCE_RESERVED, comm, s), HCCL_E_PARA, "255"));
@@ -92,6 +93,28 @@ static int refuse_shares(HcclComm comm, void *arg)
     CHECK(refused(HcclBatchSendRecv(items, 2, comm, NULL), HCCL_E_PTR, "HcclBatchSendRecv: "));
     items[1].remoteRank = 9;
     CHECK(refused(HcclBatchSendRecv(items, 2, comm, NULL), HCCL_E_PARA, "rank is 9"));
+    return 0;
+}
+
+// What a block of aclrtMalloc is too short for; also where that makes two blocks overlap.
+static int refuse_what_sticks_out(HcclComm comm, void *arg)
+{
+    static const char wanted[] = "504 beyond the end of its block of 4096";
+    static float host[2048];
+    void *block;
+    void *other;
+    CHECK(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST) == 0);
+    CHECK(aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST) == 0);
+    CHECK(refused(HcclAllReduce(block, host, 1150, f32, add, comm, NULL), HCCL_E_PARA, wanted));
+    CHECK(look_says("HcclAllReduce: sendBuf is 4600 bytes at "));
+    CHECK(refused(HcclAllReduce(host, block, 1150, f32, add, comm, NULL), HCCL_E_PARA, wanted));
+    CHECK(look_says("recvBuf is"));
+    CHECK(refused(HcclAllReduce(block, other, 1 << 20, f32, add, comm, NULL), HCCL_E_PARA,
+                  "beyond the end of its block of 4096"));
+    CHECK(
+        refused(HcclBroadcast((char *)block + 504, 1024, f32, 0, comm, NULL), HCCL_E_PARA, wanted));
+    CHECK(HcclAllReduce(block, other, 1024, f32, add, comm, NULL) == HCCL_SUCCESS);
+    CHECK(aclrtFree(block) == 0 && aclrtFree(other) == 0);
     return 0;
 }
 
@@ -196,6 +219,7 @@ static int refuse_memory(HcclComm comm, void *arg)
 static void what_a_rank_can_see_alone_is_refused_at_once(void **state)
 {
     assert_true(hccl_run(1, refuse_arguments, NULL, 60));
+    assert_true(hccl_run(1, refuse_what_sticks_out, NULL, 60));
     assert_true(hccl_run(1, refuse_shares, NULL, 60));
     assert_true(hccl_run(1, refuse_states, NULL, 60));
     assert_true(hccl_run(1, refuse_parts, NULL, 60));

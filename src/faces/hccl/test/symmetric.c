@@ -44,7 +44,7 @@ static int ranges(HcclComm comm)
     char *block = NULL;
     CHECK(aclrtMalloc((void **)&block, 8192, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
     CHECK(HcclCommSetMemoryRange(comm, block, 8193, 0, 0) == HCCL_E_PARA);
-    SAYS("more than its block of 8192 has");
+    SAYS("beyond the end of its block of 8192");
     CHECK(HcclCommSetMemoryRange(comm, block, 4096, 0, 1) == HCCL_E_PARA);
     CHECK(HcclCommSetMemoryRange(comm, block, 4096, 0, 0) == HCCL_SUCCESS);
     CHECK(HcclCommActivateCommMemory(comm, block + 4000, 200, 0, NULL, 0) == HCCL_E_PARA);
