@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of `tern exec`: those of `tern perf`, whole numbers, whose sums are exact in every element
-// type and in any order.
+// The data of `tern exec`: those of `tern perf`, whole numbers, whose sums are exact in every
+// element type and in any order.
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 //     heads      a pair of lines for each run that may have lines, of which the first one is used:
 //                what the rank publishes at the beginning of a run
 //     letters    likewise: what a v-collective of two ranks says to the other one
-//     help       likewise, for each slot: a copy that this rank makes out of another one's memory, with its help
+//     help       likewise, for each slot: a copy that this rank makes out of another one's memory,
+//                with its help
 //     arrivals   rank 0's are used, by all ranks: counters of a run, a line each
 //     together   likewise, by the ranks of a machine, a line for each run
 //     signals    of the plan that runs in a slot

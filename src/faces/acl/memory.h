@@ -18,8 +18,8 @@
 // and the bytes that were asked for. False for other memory. Any thread; O(log n).
 bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes);
 
-// TERN_ERR_ARG, with a sentence of the call, when so many bytes from there on are more than the block
-// has that the first of them is in.
+// TERN_ERR_ARG, with a sentence of the call, when so many bytes from there on are more than the
+// block has that the first of them is in.
 int tern__acl_memory_check(const char *call, const char *what, const void *address, size_t bytes);
 
 // From now on memory of the calling thread's device is of this job. `comm` is its first

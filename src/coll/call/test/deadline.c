@@ -193,7 +193,7 @@ static int begin_and_go_away(tern_comm *comm, void *arg)
         atomic_fetch_add(away->ended, 1);
         char last[32];
         snprintf(last, sizeof last, "rank %d has begun", n - 1);
-        // Or whose signal is awaited, and waits itself; or, on a busy machine, who was not done yet.
+        // Or whose signal is awaited, and waits itself; or who, on a busy machine, was not done.
         CHECK(status == TERN_OK || kit_mentions(last) ||
               (n > 2 && (kit_mentions("waits in all_reduce") || kit_mentions(" runs)"))));
         atomic_fetch_add(away->late, status == TERN_ERR_TIMEOUT);
