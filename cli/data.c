@@ -82,6 +82,12 @@ bool cli_is_float(const struct cli_type *type)
     return type->mantissa > 0;
 }
 
+// The bit of a float's sign: no float has more than 8 bytes.
+static uint64_t sign_of(const struct cli_type *type)
+{
+    return UINT64_C(1) << ((type->size < 8 ? type->size : 8) * 8 - 1);
+}
+
 // What turns random bits into a cell: (bits & keep) + (base + (bits >> shift & spread)) <<
 // mantissa.
 struct shape {
@@ -94,7 +100,7 @@ static struct shape shape_of(const struct cli_data *data, const struct cli_type 
     if (!cli_is_float(type)) {
         return (struct shape){.keep = UINT64_MAX};
     }
-    uint64_t sign = UINT64_C(1) << (type->size * 8 - 1);
+    uint64_t sign = sign_of(type);
     uint64_t mantissa = (UINT64_C(1) << type->mantissa) - 1;
     struct shape shape = {.mantissa = type->mantissa, .shift = type->size == 8 ? 55 : 27};
     bool product = data->reduces && data->op == TERN_PROD;
@@ -106,7 +112,7 @@ static struct shape shape_of(const struct cli_data *data, const struct cli_type 
         shape.spread = type->bias >= 64 ? (type->bias + 1) / 64 * 2 - 1 : 0;
         shape.base = type->bias - (shape.spread + 1) / 2;
         shape.keep = sign;
-    } else if (data->exact) { // whole numbers, of which 64 add up without a loss
+    } else if (data->exact && type->mantissa > 6) { // whole numbers: 64 add up without a loss
         int digits = type->mantissa - 6;
         shape.base = type->bias + (uint64_t)digits;
         shape.spread = 0;
@@ -117,7 +123,7 @@ static struct shape shape_of(const struct cli_data *data, const struct cli_type 
 
 static uint64_t special(const struct cli_data *data, const struct cli_type *type, uint64_t bits)
 {
-    uint64_t sign = UINT64_C(1) << (type->size * 8 - 1);
+    uint64_t sign = sign_of(type);
     switch (bits >> 60) {
     case 0:
         return type->nan;

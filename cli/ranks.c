@@ -3,14 +3,11 @@
 
 #include "ranks.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli.h"
 #include "hosts.h"
 #include "tern/launch.h"
 #include "tern/machine.h"
@@ -77,13 +74,4 @@ void cli_bind_rank(void)
     if (tern_launch_bind(atoi(rank)) < 0) {
         return; // it runs where the kernel wants
     }
-}
-
-int cli_check_output(const char *command)
-{
-    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
-        return -1;
-    }
-    fprintf(stderr, "%s: standard output cannot be written: it is closed\n", command);
-    return CLI_EXIT_LOST;
 }

@@ -21,10 +21,6 @@ int cli_start_ranks(int nranks, int argc, char *const *argv);
 struct cli_hosts;
 int cli_start_ranks_on(const struct cli_hosts *hosts, int nranks, int argc, char *const *argv);
 
-// -1 when ranks have a standard output; else the exit status, after a sentence: a launcher replaces
-// what is closed, so what they print would go nowhere.
-int cli_check_output(const char *command);
-
 // Whether `tern run`, or cli_start_ranks, has started this process; and whether it is the one of
 // the job that speaks about wrong usage: all ranks find the same.
 bool cli_is_rank(void);

@@ -183,7 +183,6 @@ int cli_run(int argc, char **argv)
     }
     struct arguments arguments = {.argc = argc, .argv = argv, .page.command = "tern run"};
     int status = read_arguments(&arguments);
-    status = status < 0 ? cli_check_output("tern run") : status;
     if (status >= 0) {
         return status;
     }

@@ -4,6 +4,7 @@
 
 #include "perf/perf.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,11 +105,21 @@ static int start_ranks(struct perf_options *options, int argc, char *const *argv
     return status;
 }
 
+// What the ranks print would go nowhere: for them a launcher replaces what is closed.
+static int check_output(void)
+{
+    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
+        return -1;
+    }
+    perf_say("standard output cannot be written: it is closed");
+    return CLI_EXIT_LOST;
+}
+
 int cli_perf(int argc, char **argv)
 {
     static struct perf_options options;
     int status = perf_read_options(argc, argv, &options);
-    status = status < 0 ? cli_check_output("tern perf") : status;
+    status = status < 0 ? check_output() : status;
     status = status < 0 ? check_plot(&options) : status;
     status = status < 0 ? check_algorithms(&options) : status;
     if (status < 0) {

@@ -44,10 +44,6 @@ info --algos
 COMMANDS
 # shellcheck disable=SC2016
 refused "cannot be written: it is closed" sh -c '"$0" perf all_reduce -p 2 --sizes 8 -n 1 >&-' "$tern"
-# shellcheck disable=SC2016
-refused "tern run: standard output cannot be written: it is closed" \
-    sh -c '"$0" run -n 2 touch started >&-' "$tern"
-[ ! -e started ] || die "ranks whose output is lost have been started"
 
 # A disk that becomes full: no half file, and the old one is still there.
 on_small_disk() {
