@@ -37,6 +37,26 @@ static void assert_has(const char *text, const char *part)
     }
 }
 
+// How long a task of the record took.
+static double span_of(const char *json, int id)
+{
+    char key[32];
+    double span_us = 0;
+    snprintf(key, sizeof key, "{\"id\":\"%d\"", id);
+    const char *task = strstr(json, key);
+    assert_non_null(task);
+    assert_int_equal(sscanf(strstr(task, "\"span_us\":"), "\"span_us\":%lf", &span_us), 1);
+    return span_us;
+}
+
+// The longest path goes through the longer one of the first two tasks: on a busy machine that may
+// be the short one.
+static void assert_critical(const char *json)
+{
+    assert_has(json, span_of(json, 0) >= span_of(json, 1) ? "\"critical\":[\"0\",\"2\"]"
+                                                          : "\"critical\":[\"1\",\"2\"]");
+}
+
 static int add_diamond(tern_graph *graph, void *arg)
 {
     add_task(graph, "long", spin_us, TERN_CORE_AIV, 2000, 0);
@@ -113,7 +133,7 @@ static void a_graph_built_on_the_host_is_recorded(void **state)
     end(chip, graph);
     json = read_file("json");
     assert_has(json, "{\"run\":1,");
-    assert_has(json, "\"critical\":[\"0\",\"2\"]");
+    assert_critical(json);
     assert_has(json, "\"after\":[\"1\",\"0\"]");
     free(json);
     char *dot = read_file("dot");
@@ -137,7 +157,7 @@ static void one_built_on_the_chip_is_recorded(void **state)
     assert_true(fine(tern_chip_orchestrate(chip, graph, add_diamond, graph, NULL)));
     end(chip, graph);
     char *json = read_file("json");
-    assert_has(json, "\"critical\":[\"0\",\"2\"]");
+    assert_critical(json);
     free(json);
     free(read_file("dot"));
     free(read_file("txt"));
@@ -151,7 +171,7 @@ static void one_from_tensors_is_recorded(void **state)
     assert_true(fine(tern_chip_orchestrate(chip, graph, submit_diamond, NULL, NULL)));
     end(chip, graph);
     char *json = read_file("json");
-    assert_has(json, "\"critical\":[\"0\",\"2\"]");
+    assert_critical(json);
     assert_has(json, "\"after\":[\"0\",\"1\"]");
     assert_has(json,
                "\"args\":[2000,{\"dtype\":0,\"shape\":[16],\"offset\":[0],\"first_bytes\":\"");
