@@ -18,11 +18,11 @@ static void print_ranks(const struct sim_arguments *arguments, const struct sim_
     int nranks = one->spec->nranks;
     int first = -1; // of those that end
     int last = -1;
-    int never = 0;
+    bool never = false; // one does not
     for (int rank = 0; rank < nranks; rank++) {
         double us = tern_sim_rank_us(one->sim, rank);
         if (isinf(us)) {
-            never++;
+            never = true;
             continue;
         }
         first = first < 0 || us < tern_sim_rank_us(one->sim, first) ? rank : first;
@@ -33,9 +33,9 @@ static void print_ranks(const struct sim_arguments *arguments, const struct sim_
     } else {
         printf("ranks     end from %.3f us (rank %d) to %.3f us (rank %d)%s\n",
                tern_sim_rank_us(one->sim, first), first, tern_sim_rank_us(one->sim, last), last,
-               never > 0 ? "; these never:" : "");
+               never ? "; these never:" : "");
     }
-    bool list = arguments->ranks || (first >= 0 && never > 0);
+    bool list = arguments->ranks || (first >= 0 && never);
     for (int rank = 0; list && rank < nranks; rank++) {
         double us = tern_sim_rank_us(one->sim, rank);
         if (isinf(us)) {

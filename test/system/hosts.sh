@@ -54,11 +54,8 @@ touch go
 [3@tn2] ready 3 of 5 [4@tn2] ready 4 of 5 " ] || die "the ranks say: $(<out)"
 job die
 ended 137 "tern run: rank 4 (on tn2) was killed by signal 9 (Killed)"
-# Who does not get to it within the 0.6 s that the launcher leaves, on a busy machine, says nothing.
-grep -q 'failed barrier [12]: .*rank 4 .*was killed by signal 9 (Killed)' out ||
-    die "no rank says who died: $(<out)"
-! grep 'failed barrier' out | grep -v 'rank 4 .*was killed by signal 9 (Killed)' >&2 ||
-    die "a rank says something else: $(<out)"
+[ "$(grep -c 'failed barrier [12]: .*rank 4 .*was killed by signal 9 (Killed)' out)" -eq 4 ] ||
+    die "not all ranks say who died: $(<out)"
 nothing_left "a death"
 
 # Cables. Every rank that waits, on both sides, says why it ends: also those that nobody hears, in their files. A
@@ -111,7 +108,7 @@ nothing_left "a head that stood still"
 grep -qF "cannot start host tn9 (rank 1): its agent ended with status 255: " err || die "tn9: $(<err)"
 "$lab/rsh" tn0 "cd $dir; $tern run --hosts tn1 --head-address 10.77.0.99 --agent $lab/rsh ./rank" \
     >out 2>err && die "a head at a wrong address is reached"
-grep -qE "cannot start host tn1 \(rank 0\): its agent ended with status 125: .*cannot connect to port" err ||
+grep -qE "cannot start host tn1 \(rank 0\): its agent ended with status 125: .*cannot connect to port [0-9]+ of 10.77.0.99" err ||
     die "wrong address: $(<err)"
 nothing_left "what cannot be reached"
 echo "ranks on three hosts start, meet, and end together"

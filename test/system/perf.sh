@@ -64,6 +64,8 @@ TERN_TUNE=costs expect 0 "# The simulator is " "$tern" perf all_reduce -p 2 --si
 TERN_TUNE=costs "$tern" perf all_gather -p 2 --sizes 8M -n 2 --window no --compare sim --json >pieces.json
 read_rows pieces.json "rows[0]['way'] == 'staged/direct' and rows[0]['sim_us'] > 1000"
 TERN_TUNE= expect 1 "'tern tune -p 3' does that" "$tern" perf all_reduce -p 3 --sizes 64 --compare sim
+expect 2 "'send' cannot be measured; send_recv can" "$tern" perf send
+expect 2 ", recv, send_recv, and all" "$tern" perf allreduce
 expect 2 "takes openmpi, mpich and sim" "$tern" perf all_reduce --compare simulator
 
 # The plot is well-formed, with a panel for time and one for bandwidth.

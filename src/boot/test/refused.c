@@ -142,6 +142,7 @@ static int intrude(int rank, const struct ranks *ranks, void *arg)
         snprintf(words, sizeof words, "the rendezvous path '%s' is in use by another job (process ",
                  ranks->path);
         EXPECT(TERN_ERR_REFUSED, words, 0, 2, ranks->path, NULL);
+        CHECK(look_says("or that process is rank 0 of this one, too"));
         atomic_fetch_add(refusals, 1);
         return 0;
     }

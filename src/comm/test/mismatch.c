@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/comm.h"
 #include "support/look.h"
 #include "support/ranks.h"
 #include "tern/trace.h"
@@ -54,6 +55,11 @@ static int in_different_calls(tern_comm *world, void *arg)
     }
     CHECK(status == TERN_ERR_MISMATCH && look_says(trial->words));
     CHECK(tern_comm_health(comm) == TERN_ERR_MISMATCH && look_says(trial->words));
+    // All of it is sent to other machines: behind its end there is nothing of anybody's stack.
+    const char *text = comm->group.shared->failed_text;
+    for (size_t i = strlen(text); i < TERN__FAILURE_BYTES; i++) {
+        CHECK(text[i] == '\0');
+    }
     CHECK(comm == world || tern_comm_destroy(comm) == TERN_OK);
     return 0;
 }

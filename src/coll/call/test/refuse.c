@@ -322,7 +322,7 @@ static int overlap(struct bench *b, tern_coll_kind kind, int in, int out)
     tern_coll call = right(b, kind);
     call.in = both + COUNT * 8 + in;
     call.out = both + COUNT * 8 + out;
-    return refused(b, &call, "overlap");
+    return refused(b, &call, "overlap") || refused(b, &call, " bytes at 0x");
 }
 
 static int overlaps(tern_comm *comm, void *arg)
