@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -11,6 +12,10 @@ import pytest
 import tern
 
 RANKS = (1, 2, 3, 5, 8)
+# Where a shell runs the tests behind it, or nohup, they are ignored, and so by all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 TIMEOUT_S = 60  # on a busy machine; a test never waits for it when all is well
 
 

@@ -176,7 +176,6 @@ def interrupt(comm):
             with pytest.raises(tern.InterruptedError):
                 comm.barrier()
             return "told"
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             run.run()

@@ -45,7 +45,6 @@ def interrupt_soon(number=signal.SIGINT, inside=TERN):
 
 def interrupted(call, inside=TERN):
     """KeyboardInterrupt comes out of the call, before its deadline."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind it
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         interrupt_soon(inside=inside)

@@ -168,8 +168,7 @@ def test_wrong_arguments(arguments, text):
 
 
 MAIN = """
-import os, signal, sys, time, tern
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind it
+import os, sys, time, tern
 def work(comm):  # of __main__
     os.write(1, b"%d\\n" % os.getpid())  # in one piece, also where prints are not buffered
     comm.barrier()

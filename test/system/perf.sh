@@ -200,6 +200,7 @@ def left():
     return {name for folder in (os.environ["TMPDIR"], "/dev/shm") for name in os.listdir(folder)
             if "tern-perf" in name or folder != "/dev/shm" and ("ompi" in name or "vader" in name)}
 before = left()
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in what a shell runs behind it
 command = [*start, "perf", "all_reduce", "--sizes", "8,1M,8M", "-n", "20000"] + os.environ["COMPARE"].split()
 job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 time.sleep(delay)
