@@ -94,7 +94,7 @@ static void stop_net(struct tern__job *job)
 {
     if (job->machines != NULL) {
         tern__net_stop(job);
-        tern__fault_unwatch();
+        tern__fault_unwatch_windows();
     }
 }
 
@@ -133,7 +133,7 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
     made->ended = ended;
     int status = TERN_OK;
     if (job->machines != NULL) {
-        tern__fault_watch();
+        tern__fault_watch_windows();
         status = tern__net_start(job);
         status = status == TERN_OK ? start_engine(&made->group) : status;
     }

@@ -4,8 +4,8 @@
 #ifndef TERN_COMM_FAULT_H
 #define TERN_COMM_FAULT_H
 
-// From the first call to the last one's partner, SIGSEGV and SIGBUS come here first.
-void tern__fault_watch(void);
-void tern__fault_unwatch(void);
+// From the first call to the last one's partner.
+void tern__fault_watch_windows(void);
+void tern__fault_unwatch_windows(void);
 
 #endif

@@ -166,7 +166,7 @@ static int enter(struct tern__joining *joining)
     joining->entered = true;
     tern__job_enter(job);
     tern__fork_watch(job);
-    tern__fault_watch();
+    tern__fault_watch_windows();
     int status = open_network(joining);
     if (status != TERN_OK) { // so nobody waits for this rank
         return tern__group_fail(group, status, group->rank, "rank %d cannot join: %s", group->rank,
