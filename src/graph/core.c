@@ -17,6 +17,7 @@
 #include "graph/run.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "isa/fault.h"
 #include "isa/signal.h"
 #include "base/thread.h"
 #include "sync/spread.h"
@@ -289,6 +290,8 @@ static void *core_main(void *arg)
     tern__trace_name_thread(track);
     spread(core);
     core->called.here = tern__block_here();
+    struct tern__fault_stack faults;
+    tern__kernel_thread_begin(&faults);
     struct tern__task *task = NULL;
     bool ran = false;
     for (;;) {
@@ -298,6 +301,7 @@ static void *core_main(void *arg)
         }
         ran = false;
         if (task == NULL && !await_task(core, &task)) {
+            tern__kernel_thread_end(&faults);
             return NULL;
         }
         if (task != NULL) {

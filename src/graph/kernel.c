@@ -11,6 +11,7 @@
 #include "base/public.h"
 #include "comm/comm.h"
 #include "graph/code.h"
+#include "isa/fault.h"
 #include "isa/signal.h"
 
 _Thread_local struct tern__kernel *tern__kernel_here;
@@ -153,6 +154,7 @@ int tern_kernel_defer_word(const uint32_t *word, uint32_t expected)
 bool tern__kernel_call_alone(struct tern__kernel *called, const char *name, tern_kernel kernel,
                              int64_t *args)
 {
+    tern__kernel_thread_begin(NULL);
     called->here = tern__block_here();
     called->here->index = 0;
     called->here->count = 1;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread of a chip that runs orchestrations, while its cores run what they publish.
 
+#include <pthread.h>
+
 #include "base/thread.h"
 #include "base/trace.h"
 #include "graph/chip.h"
 #include "graph/orchestrate.h"
 #include "graph/rings.h"
+#include "isa/fault.h"
 #include "sync/wait.h"
 
 // What was never published ends, poisoned; the run fails.
@@ -61,9 +64,28 @@ static bool has_orchestration(void *arg)
     return tern__flag_load(&chip->orchestrates) != 0 || tern__flag_load(&chip->stop) != 0;
 }
 
+static void name_orchestration(struct tern__fault *fault)
+{
+    if (tern__orchestrated != NULL) {
+        tern__fault_begin(fault);
+        tern__fault_add(fault, "an orchestration: ");
+        tern__kernel_fault_describe(fault);
+        tern__fault_add(fault, "\n");
+    }
+}
+
+static void watch(void)
+{
+    tern__fault_watch(name_orchestration);
+}
+
 void *tern__orchestrator_main(void *arg)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct tern_chip *chip = arg;
+    struct tern__fault_stack faults;
+    pthread_once(&once, watch);
+    tern__kernel_thread_begin(&faults);
     tern__trace_name_thread("orchestrator");
     for (;;) {
         struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
@@ -74,6 +96,7 @@ void *tern__orchestrator_main(void *arg)
                                   .arg = chip};
         tern__wait(&idle);
         if (tern__flag_load(&chip->orchestrates) == 0) {
+            tern__kernel_thread_end(&faults);
             return NULL;
         }
         orchestrate(chip, chip->orchestrated);

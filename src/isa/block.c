@@ -34,7 +34,8 @@ static const struct {
 #undef TERN_BUFFER
 };
 
-static _Thread_local struct tern__block here = {.count = 1};
+static _Thread_local struct tern__block here
+    __attribute__((tls_model("initial-exec"))) = {.count = 1};
 
 struct tern__block *tern__block_here(void)
 {
@@ -98,6 +99,23 @@ bool tern__block_has(const void *address)
 {
     return here.memory != NULL &&
            (uintptr_t)address - (uintptr_t)here.memory < offset_of(TERN_BUFFERS);
+}
+
+bool tern__block_locate(const void *address, const char **buffer, size_t *byte, size_t *bytes)
+{
+    int chip = model();
+    if (chip < 0 || !tern__block_has(address)) {
+        return false;
+    }
+    size_t offset = (size_t)((const char *)address - here.memory);
+    int which = 0;
+    while (offset >= offset_of(which + 1)) {
+        which++;
+    }
+    *buffer = buffers[which].name;
+    *byte = offset - offset_of(which);
+    *bytes = buffers[which].bytes[chip];
+    return true;
 }
 
 static pthread_key_t at_end;

@@ -28,7 +28,7 @@ struct tern__block {
 // TERN_ERR_ARG for a word in TERN_CHIP that there is not.
 int tern__block_options(void);
 
-// The calling thread's.
+// The calling thread's. A handler of signals may ask.
 struct tern__block *tern__block_here(void);
 
 // The calling thread's block has ended, with this status. Returns it if it is an error, else that
@@ -37,5 +37,9 @@ int tern__block_end(int status);
 
 // Whether an address is in its on-chip memory.
 bool tern__block_has(const void *address);
+
+// The same, with the buffer and the byte of it: above its size, if it is in the room between two
+// that nobody may touch. A handler of signals may ask, of a thread that runs a block.
+bool tern__block_locate(const void *address, const char **buffer, size_t *byte, size_t *bytes);
 
 #endif

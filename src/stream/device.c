@@ -14,6 +14,7 @@
 #include "comm/checking.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "isa/fault.h"
 #include "base/thread.h"
 #include "sync/ladder.h"
 
@@ -189,6 +190,8 @@ static struct worker *take_idle(void)
 static void *worker_main(void *arg)
 {
     me = arg;
+    struct tern__fault_stack faults;
+    tern__kernel_thread_begin(&faults);
     tern__trace_name_thread("block");
     pthread_mutex_lock(&device.lock);
     for (;;) {
