@@ -79,7 +79,6 @@ int cli_example_rank(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);   // a rank that is killed has said what it did
     dup2(STDOUT_FILENO, STDERR_FILENO); // one log: through two pipes, lines would change places
     job.rank = rank != NULL ? atoi(rank) : 0;
-    rank_tell_faults(&job); // before tern, whose own sentence about an address then comes first
     status = join(&job);
     if (status == 0) {
         status = rank_place(&job);

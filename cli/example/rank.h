@@ -131,9 +131,6 @@ int rank_save(struct rank_job *job);
 // Reads a whole file; to be freed.
 int rank_read_file(const struct rank_job *job, const char *path, uint8_t **bytes, size_t *size);
 
-// From now on a signal that an error of a kernel brings says which kernel, before it ends the rank.
-void rank_tell_faults(const struct rank_job *job);
-
 // Runs the orchestration as often as the job says, with barriers before and after each round.
 int rank_run(struct rank_job *job);
 

@@ -202,7 +202,7 @@ dumps='died \(process [0-9]+ has crashed and writes its core\)'
 # STATUS HOW TEXT: rank 1 dies by a signal, and its last line says where and of what.
 dies() {
     goes_wrong "$2" "$1" "rank 1 (was killed by signal $(($1 - 128))|$dumps)"
-    [ "$(tail -1 logs/rank-1.log)" = "[rank 1] in kernel 'sum_all', block 0: $3" ] ||
+    [ "$(tail -1 logs/rank-1.log)" = "tern: rank 1: kernel 'sum_all', block 0 of 1: $3" ] ||
         die "$2: rank 1 ends with: $(tail -1 logs/rank-1.log)"
 }
 ends() {
