@@ -7,6 +7,8 @@
 // window, a part, an executor, a trace) and a rank is in another one, the communicator fails with
 // TERN_ERR_MISMATCH, which says who is in which call. A barrier does not look, to be fast: it may
 // end well between ranks that are in other calls, and then the next call on the communicator fails.
+// A rank that is in a collective call of tern/coll.h instead is found after half a second, if both
+// processes have one thread and are on one machine; else it is named at the deadline.
 //
 //     tern_comm *world;
 //     if (tern_init(NULL, &world) != TERN_OK) {

@@ -32,10 +32,11 @@ bool tern__process_look(int pid, struct tern__process *process)
     const char *end = strrchr(line, ')'); // the name before it may hold anything
     unsigned flags;                       // the 9th value
     unsigned long long started;           // the 22nd value, in ticks since the machine started
-    if (end == NULL || sscanf(end,
-                              ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-                              "%*d %*d %llu",
-                              &process->state, &process->parent, &flags, &started) != 4) {
+    if (end == NULL ||
+        sscanf(end,
+               ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%d %*d %llu",
+               &process->state, &process->parent, &flags, &process->threads, &started) != 5) {
         return false;
     }
     struct timespec now;

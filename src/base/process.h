@@ -10,6 +10,7 @@
 struct tern__process {
     char state; // 'R', 'S', 'T', 'Z', …
     int parent;
+    int threads;
     bool ends; // it is on its way out: from there on nothing of it can be looked at
     int64_t age_ns;
     uint64_t started; // when, in ticks since the machine started: with the number, what names it

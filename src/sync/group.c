@@ -7,15 +7,20 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/trace.h"
 #include "sync/balance.h"
 #include "sync/doing.h"
 #include "sync/far.h"
 #include "sync/slots.h"
 #include "sync/wait.h"
+
+// From when on a barrier looks whether ranks are in calls behind it.
+#define ORDER_LOOK_NS (TERN_NS_PER_SECOND / 2)
 
 int tern__group_left(const struct tern__group *group)
 {
@@ -50,7 +55,8 @@ struct barrier_wait {
     struct tern__group *group;
     uint64_t target;
     enum tern__meeting_kind meeting;
-    bool published; // the rank's activity has been published
+    bool published;   // the rank's activity has been published
+    int64_t since_ns; // that was then
 };
 
 static bool all_arrived(void *arg)
@@ -76,6 +82,62 @@ static int left_before(const struct tern__group *group)
     return -1;
 }
 
+// The ranks that have not come.
+static uint64_t missing_ranks(const struct tern__group *group)
+{
+    uint64_t missing = 0;
+    for (int rank = 0; rank < group->size; rank++) {
+        uint64_t entered =
+            atomic_load_explicit(&group->shared->entered[rank].barrier, memory_order_relaxed);
+        missing |= entered < group->barriers ? UINT64_C(1) << rank : 0;
+    }
+    return missing;
+}
+
+// Whether the only thread of a process is blocked in a collective call that this rank has not made.
+static bool is_in_a_later_call(const struct tern__group *group, int rank)
+{
+    const struct tern__ctl *ctl = group->job->ctl;
+    const int member = group->members[rank];
+    const struct tern__ctl_rank *slot = &ctl->ranks[member];
+    uint64_t number = atomic_load_explicit(&slot->doing_number, memory_order_relaxed);
+    struct tern__recorded call;
+    struct tern__process process;
+    return tern__ctl_away(ctl, member) == NULL && tern__peek(&slot->doing) == TERN__DOING_CALL &&
+           number > (group->made != NULL ? *group->made : 0) &&
+           tern__record_find(ctl, member, group->slot, number, &call) &&
+           call.state == TERN__RECORD_WAITING && call.way != TERN__WAY_MAIL &&
+           atomic_load_explicit(&slot->pid_space, memory_order_relaxed) == tern__pid_space() &&
+           tern__process_look((int)tern__peek(&slot->pid), &process) && process.threads == 1;
+}
+
+// A rank that is in a later call has not come to this one, and will not. Where processes have
+// several threads, another one may: then the deadline says it.
+static int check_order(const struct barrier_wait *wait)
+{
+    struct tern__group *group = wait->group;
+    struct tern__process own;
+    uint64_t later = 0;
+    if (tern__now_ns() - wait->since_ns < ORDER_LOOK_NS) {
+        return TERN_OK;
+    }
+    for (uint64_t left = missing_ranks(group); left != 0; left &= left - 1) {
+        later |= is_in_a_later_call(group, __builtin_ctzll(left)) ? left & -left : 0;
+    }
+    if (later == 0 || !tern__process_look(getpid(), &own) || own.threads != 1 ||
+        (later & missing_ranks(group)) != later) {
+        return TERN_OK;
+    }
+    char name[48];
+    char doing[TERN__FAILURE_BYTES - 192];
+    name_meeting(group, wait->meeting, name, sizeof name);
+    tern__doing_ranks(group, later, doing, sizeof doing);
+    return tern__group_fail(
+        group, TERN_ERR_MISMATCH, -1,
+        "%s is in %s, but %s; every rank must make the same calls in the same order",
+        tern__rank_name(group, group->rank).text, name, doing);
+}
+
 static int barrier_broken(void *arg, bool deep)
 {
     struct barrier_wait *wait = arg;
@@ -86,11 +148,15 @@ static int barrier_broken(void *arg, bool deep)
                         barrier ? group->barriers - group->barriers_before
                                 : (uint64_t)wait->meeting);
         wait->published = true;
+        wait->since_ns = tern__now_ns();
     }
     TERN_TRY(tern__group_check(group, deep));
     int left = left_before(group);
-    if (left < 0 || all_arrived(wait)) {
+    if (all_arrived(wait)) {
         return TERN_OK;
+    }
+    if (left < 0) {
+        return deep ? check_order(wait) : TERN_OK;
     }
     char name[48];
     name_meeting(group, wait->meeting, name, sizeof name);
@@ -102,14 +168,8 @@ static int barrier_timed_out(struct tern__group *group, enum tern__meeting_kind 
     TERN_TRY(tern__group_check(group, true));
     char name[48];
     char doing[TERN__FAILURE_BYTES - 128];
-    uint64_t missing = 0;
-    for (int rank = 0; rank < group->size; rank++) {
-        uint64_t entered =
-            atomic_load_explicit(&group->shared->entered[rank].barrier, memory_order_relaxed);
-        missing |= entered < group->barriers ? UINT64_C(1) << rank : 0;
-    }
     name_meeting(group, meeting, name, sizeof name);
-    int culprit = tern__doing_ranks(group, missing, doing, sizeof doing);
+    int culprit = tern__doing_ranks(group, missing_ranks(group), doing, sizeof doing);
     return tern__group_timed_out(group, group->job->timeout_ns, culprit,
                                  "%s and not all ranks came: %s", name, doing);
 }

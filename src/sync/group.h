@@ -34,7 +34,8 @@ struct tern__group {
     // While it is made out of another group, on several machines: that one, without which it fails.
     // Where a member has died, others may have come through the last meeting there, or not.
     struct tern__group *parent;
-    uint64_t barriers; // entered so far
+    const uint64_t *made; // collective calls that this rank has entered; NULL: none
+    uint64_t barriers;    // entered so far
     uint64_t
         barriers_before;   // of them, before the caller had the group: sentences do not count them
     _Atomic uint32_t told; // 1: this rank's log and other machines were told that it failed

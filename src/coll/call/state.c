@@ -139,6 +139,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
         return fail_memory();
     }
     made->comm = comm;
+    comm->group.made = &made->made;
     made->area = comm->area;
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
