@@ -271,6 +271,9 @@ static int compile(const struct kernel_job *job, const char *source, const char 
     if (job->runtime != NULL && knows_unique(job)) {
         kernel_add(&command, "-fno-gnu-unique");
     }
+    if (job->runtime != NULL) {
+        kernel_add(&command, "-Wno-attributes"); // of a kernel_entry that is always_inline
+    }
     kernel_add(&command, "-pthread");
     add_all(&command, &job->compile);
     kernel_add(&command, "-x");

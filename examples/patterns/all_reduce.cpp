@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "acl/acl.h"
+#include "comm_context.h"
 #include "job.h"
 #include "part.h"
 #include "phase_barrier.hpp"

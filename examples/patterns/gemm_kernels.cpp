@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "comm_context.h"
 #include "gemm_kernels.h"
 #include "phase_barrier.hpp"
 

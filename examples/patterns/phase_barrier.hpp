@@ -13,6 +13,8 @@
 #include "pto/comm/pto_comm_inst.hpp"
 #include "pto/pto-inst.hpp"
 
+#include "comm_context.h"
+
 constexpr int PHASE_RANKS_MAX = 8;
 constexpr int PHASE_WORDS = PHASE_RANKS_MAX + 2;
 

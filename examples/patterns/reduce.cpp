@@ -6,6 +6,7 @@
 #include "pto/pto-inst.hpp"
 
 #include "acl/acl.h"
+#include "comm_context.h"
 #include "job.h"
 
 using namespace pto;

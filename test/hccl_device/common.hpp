@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "comm_context.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
 #include "tern/window.h"

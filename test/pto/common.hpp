@@ -23,6 +23,7 @@
 
 #include "acl/acl.h"
 #include "comm.h"
+#include "comm_context.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
 #include "tern/comm.h"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "comm_context.h"
 #include "tern/tern.h"
 
 using namespace pto;

@@ -3,7 +3,6 @@
 #ifndef TERN_FACES_HCCL_HCCL_COMM_H
 #define TERN_FACES_HCCL_HCCL_COMM_H
 
-#include "comm_context.h"
 #include "hccl/hccl.h"
 
 TERN_BEGIN_DECLS

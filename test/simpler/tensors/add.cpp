@@ -5,7 +5,7 @@
 #include "../tiles.hpp"
 #include "at.hpp"
 
-extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args)
+extern "C" __aicore__ __attribute__((always_inline)) void kernel_entry(__gm__ int64_t *args)
 {
     args += FIRST;
     tiles::Combine<tiles::Op::Add>(At(args[0]), At(args[1]), At(args[2]),

@@ -11,7 +11,8 @@ extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args)
         tern_kernel_fail("a Tensor lies at %#llx", static_cast<unsigned long long>(args[0]));
     }
     At(args[1])[0] = 5;
-    for (int i = 0; i < 3; i++) {
+    send_notification(reinterpret_cast<void *>(args[2]), 1, PTO2NotifyOp::AtomicAdd);
+    for (int i = 1; i < 3; i++) {
         pto2_send_notification(reinterpret_cast<void *>(args[2]), 1, NotifyOp::AtomicAdd);
     }
 }

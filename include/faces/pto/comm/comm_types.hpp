@@ -4,7 +4,6 @@
 #ifndef TERN_FACES_PTO_COMM_COMM_TYPES_HPP
 #define TERN_FACES_PTO_COMM_COMM_TYPES_HPP
 
-#include "comm_context.h"
 #include "pto/tern/call.hpp"
 #include "tern/async.h"
 

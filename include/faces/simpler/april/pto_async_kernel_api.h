@@ -71,4 +71,23 @@ inline void pto2_send_notification(volatile void *remote_addr, int32_t value, No
     pto::comm::TNOTIFY(signal, value, op);
 }
 
+// Other names of the same: a later one, and earlier ones.
+inline void send_notification(volatile void *remote_addr, int32_t value, NotifyOp op)
+{
+    pto2_send_notification(remote_addr, value, op);
+}
+using PTO2NotifyOp = NotifyOp;
+using PTO2AsyncCtx = AsyncCtx;
+inline PTO2AsyncCtx pto2_async_ctx(int64_t *args)
+{
+    return get_async_ctx(args);
+}
+inline void pto2_defer_counter(const PTO2AsyncCtx &ctx, volatile void *addr, uint32_t expected)
+{
+    save_expected_notification_counter(ctx, addr, expected);
+}
+inline void pto2_defer_flush(const PTO2AsyncCtx &)
+{
+}
+
 #endif

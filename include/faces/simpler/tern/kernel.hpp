@@ -8,14 +8,16 @@
 
 #include "tern/graph.h"
 
-extern "C" __attribute__((weak)) void kernel_entry(int64_t *args);
+// By another name: sources define kernel_entry as they like, also as always_inline, which a
+// function that is declared weak cannot be. There may be none: then this is an orchestration's, and
+// nobody calls it.
+extern "C" __attribute__((weak)) void tern_simpler_entry(int64_t *args) __asm__("kernel_entry");
 
-// There may be no kernel_entry: then this is an orchestration's, and nobody calls it.
 extern "C" __attribute__((weak, used, visibility("default"))) void
 tern_simpler_kernel(int64_t *args)
 {
     try {
-        kernel_entry(args);
+        tern_simpler_entry(args);
     } catch (const std::exception &exception) {
         tern_kernel_fail("%s", exception.what());
     } catch (...) {

@@ -15,12 +15,12 @@ extern "C" void aicpu_orchestration_entry(const ChipStorageTaskArgs &args)
     Arg late;
     late.add_output(own);
     late.add_scalar(args.scalar(0));
-    rt_submit_aiv_task(LATE, late);
+    pto2_rt_submit_aiv_task(LATE, late);
     Arg counts;
     counts.add_no_dep(own);
     counts.add_output(peer);
     counts.add_scalar(args.scalar(1));
-    rt_submit_aiv_task(COUNTS, counts);
+    pto2_rt_submit_aiv_task(COUNTS, counts);
     Arg copy;
     copy.add_input(own);
     copy.add_output(result);

@@ -51,6 +51,20 @@ inline TaskOutputTensors rt_submit_aiv_task(int32_t kernel_id, const Arg &args)
     return rt_submit_task(kernels, args);
 }
 
+// The names of the same that were there first.
+inline TaskOutputTensors pto2_rt_submit_task(const MixedKernels &kernels, const Arg &args)
+{
+    return rt_submit_task(kernels, args);
+}
+inline TaskOutputTensors pto2_rt_submit_aic_task(int32_t kernel_id, const Arg &args)
+{
+    return rt_submit_aic_task(kernel_id, args);
+}
+inline TaskOutputTensors pto2_rt_submit_aiv_task(int32_t kernel_id, const Arg &args)
+{
+    return rt_submit_aiv_task(kernel_id, args);
+}
+
 // Memory without a kernel.
 inline TaskOutputTensors alloc_tensors(const Arg &args)
 {
