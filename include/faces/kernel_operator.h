@@ -36,9 +36,25 @@
 #define ASCEND_IS_AIC (AscendC::g_coreType == AscendC::AIC)
 #endif
 
+// On which kinds of cores a kernel runs: all of this is one processor.
+#ifndef KERNEL_TASK_TYPE_DEFAULT
+#define KERNEL_TASK_TYPE_DEFAULT(kind)
+#define KERNEL_TASK_TYPE(key, kind)
+#endif
+
+// A source that is for several tilings is compiled for one: -DTILING_KEY_VAR=1.
+#ifndef TILING_KEY_IS
+#ifndef TILING_KEY_VAR
+#define TILING_KEY_VAR 0
+#endif
+#define TILING_KEY_IS(key) ((TILING_KEY_VAR) == (key))
+#endif
+
 // A kernel's tiling is what its host has put at an address.
 #ifndef REGISTER_TILING_DEFAULT
-#define REGISTER_TILING_DEFAULT(type)
+#define REGISTER_TILING_DEFAULT(type) typedef type tern_tiling_default __attribute__((unused));
+#define GET_TILING_DATA(name, address)                                                             \
+    const tern_tiling_default &name = *reinterpret_cast<const tern_tiling_default *>(address)
 #define GET_TILING_DATA_WITH_STRUCT(type, name, address)                                           \
     const type &name = *reinterpret_cast<const type *>(address)
 #endif

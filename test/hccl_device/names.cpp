@@ -48,7 +48,26 @@ struct KernelTiling {
     uint32_t rows;
 };
 
+static_assert(AscendC::HCCL_REDUCE_SUM == ::HCCL_REDUCE_SUM &&
+                  AscendC::HCCL_DATA_TYPE_FP16 == ::HCCL_DATA_TYPE_FP16 &&
+                  AscendC::HCCL_CMD_ALLREDUCE == ::HCCL_CMD_ALLREDUCE,
+              "kernels qualify the enumerators, too");
+
 constexpr HcclServerConfig ON_VECTORS = {CoreType::ON_AIV, 0};
+
+extern "C" __global__ __aicore__ void with_defaults(GM_ADDR send, GM_ADDR recv, GM_ADDR tilingGM)
+{
+    REGISTER_TILING_DEFAULT(KernelTiling);
+    GET_TILING_DATA(tiling, tilingGM);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    if (TILING_KEY_IS(TILING_KEY_VAR)) {
+        Hccl<> hccl;
+        hccl.InitV2(GetHcclContext<HCCL_GROUP_ID_0>(), &tiling);
+        hccl.AllReduce(send, recv, tiling.rows, AscendC::HCCL_DATA_TYPE_FP16,
+                       AscendC::HCCL_REDUCE_SUM);
+    }
+}
+
 
 extern "C" __global__ __aicore__ void with_v2(GM_ADDR send, GM_ADDR recv, GM_ADDR tilingGM)
 {
