@@ -6,6 +6,8 @@
 #ifndef TERN_FACES_PTO_PTO_INST_HPP
 #define TERN_FACES_PTO_PTO_INST_HPP
 
+#include <ctime>
+
 #include "pto/tern/call.hpp"
 #include "pto/tern/launch.hpp"
 #include "tern/stream.h"
@@ -60,6 +62,25 @@ template <typename Mode> inline void dsb(Mode)
 template <typename... Arguments> inline void dcci(Arguments...)
 {
     tern_fence();
+}
+
+// Which elements vector instructions of the chip compute: here the valid ones of tiles, always.
+inline void set_mask_norm()
+{
+}
+inline void set_mask_count()
+{
+}
+inline void set_vector_mask(uint64_t, uint64_t)
+{
+}
+
+// Ticks of 20 ns.
+inline int64_t get_sys_cnt()
+{
+    std::timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec) / 20;
 }
 
 namespace pto
@@ -358,18 +379,39 @@ PTO_INST RecordEvent TMATMUL_ACC(C &c, D &before, A &a, B &b, Events &...events)
 enum class SyncAllMode { Hard, Soft };
 enum class SyncCoreType { AIVOnly, AICOnly, Mix };
 
-template <SyncCoreType> PTO_INST void SYNCALL()
+constexpr int32_t SYNCALL_SOFT_WORKSPACE_INT32 = 16;
+constexpr int32_t SYNCALL_SOFT_SLOT_INT32 = 8; // of the tile of the older form
+
+template <SyncCoreType = SyncCoreType::AIVOnly> PTO_INST void SYNCALL()
 {
     tern_detail::check("SYNCALL", tern_block_sync());
 }
 
-template <SyncAllMode mode, SyncCoreType, typename Global>
+template <SyncAllMode mode, SyncCoreType = SyncCoreType::AIVOnly, typename Global>
 PTO_INST void SYNCALL(Global &workspace, int32_t usedCores = 0)
 {
     static_assert(mode == SyncAllMode::Soft && std::is_same_v<typename Global::RawDType, int32_t>);
     tern_detail::check("SYNCALL", tern_block_sync_soft(workspace.data(), usedCores));
 }
 
+// The older form has a tile for what is read of the workspace; nothing is put there here.
+template <SyncAllMode mode, SyncCoreType core = SyncCoreType::AIVOnly, typename Global, typename T,
+          typename = std::enable_if_t<tern_detail::is_tile<T>::value>>
+PTO_INST void SYNCALL(Global &workspace, T &, int32_t usedCores = 0)
+{
+    SYNCALL<mode, core>(workspace, usedCores);
+}
+
+// Between two pipes, at once.
+template <pipe_t from, pipe_t to>
+PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
+{
+    set_flag(from, to, set);
+    wait_flag(from, to, wait);
+}
+
 } // namespace pto
+
+#include "pto/comm/pto_comm_inst.hpp" // sources that include this alone communicate, too
 
 #endif

@@ -351,20 +351,69 @@ using TileAcc = Tile<TileType::Acc, T, Rows, Cols, BLayout::ColMajor, ValidRow, 
                      SLayout::RowMajor, 1024>;
 
 // Shapes and strides of matrices that lie together: in rows, in columns, in blocks of 16 rows of 32
-// bytes.
+// bytes. Rows and columns that are DYNAMIC are given to the constructor.
 template <typename T, int Rows, int Cols, Layout L = Layout::ND> struct tern_matrix {
-    static constexpr int block = 32 / static_cast<int>(sizeof(T));
-    using shape = std::conditional_t<L == Layout::NZ, Shape<1, Cols / block, Rows / 16, 16, block>,
+    static constexpr int64_t block = 32 / static_cast<int64_t>(sizeof(T));
+    static constexpr int64_t times(int64_t a, int64_t b)
+    {
+        return a < 0 || b < 0 ? DYNAMIC : a * b;
+    }
+    static constexpr int64_t parts(int64_t whole, int64_t part)
+    {
+        return whole < 0 ? DYNAMIC : whole / part;
+    }
+    static constexpr int64_t all = times(Rows, Cols);
+    using shape = std::conditional_t<L == Layout::NZ,
+                                     Shape<1, parts(Cols, block), parts(Rows, 16), 16, block>,
                                      Shape<1, 1, 1, Rows, Cols>>;
-    using stride = std::conditional_t<
-        L == Layout::NZ, Stride<Rows * Cols, Rows * block, 16 * block, block, 1>,
-        std::conditional_t<L == Layout::DN, Stride<Rows * Cols, Rows * Cols, Rows * Cols, 1, Rows>,
-                           Stride<Rows * Cols, Rows * Cols, Rows * Cols, Cols, 1>>>;
+    using stride =
+        std::conditional_t<L == Layout::NZ, Stride<all, times(Rows, block), 16 * block, block, 1>,
+                           std::conditional_t<L == Layout::DN, Stride<all, all, all, 1, Rows>,
+                                              Stride<all, all, all, Cols, 1>>>;
+
+    static constexpr shape shape_of(int64_t rows, int64_t cols)
+    {
+        return L == Layout::NZ ? shape(1, cols / block, rows / 16, 16, block)
+                               : shape(1, 1, 1, rows, cols);
+    }
+    static constexpr stride stride_of(int64_t rows, int64_t cols)
+    {
+        const int64_t size = rows * cols;
+        return L == Layout::NZ   ? stride(size, rows * block, 16 * block, block, 1)
+               : L == Layout::DN ? stride(size, size, size, 1, rows)
+                                 : stride(size, size, size, cols, 1);
+    }
 };
+
 template <typename T, int Rows, int Cols, Layout L = Layout::ND>
-using TileShape2D = typename tern_matrix<T, Rows, Cols, L>::shape;
+struct TileShape2D : tern_matrix<T, Rows, Cols, L>::shape {
+    using Base = typename tern_matrix<T, Rows, Cols, L>::shape;
+    constexpr TileShape2D() = default;
+    constexpr TileShape2D(int64_t rows, int64_t cols)
+        : Base(tern_matrix<T, Rows, Cols, L>::shape_of(rows, cols))
+    {
+    }
+    template <typename... Given,
+              typename = std::enable_if_t<sizeof...(Given) == 1 || sizeof...(Given) == 5>>
+    constexpr TileShape2D(Given... given) : Base(given...)
+    {
+    }
+};
+
 template <typename T, int Rows, int Cols, Layout L = Layout::ND>
-using BaseShape2D = typename tern_matrix<T, Rows, Cols, L>::stride;
+struct BaseShape2D : tern_matrix<T, Rows, Cols, L>::stride {
+    using Base = typename tern_matrix<T, Rows, Cols, L>::stride;
+    constexpr BaseShape2D() = default;
+    constexpr BaseShape2D(int64_t rows, int64_t cols)
+        : Base(tern_matrix<T, Rows, Cols, L>::stride_of(rows, cols))
+    {
+    }
+    template <typename... Given,
+              typename = std::enable_if_t<sizeof...(Given) == 1 || sizeof...(Given) == 5>>
+    constexpr BaseShape2D(Given... given) : Base(given...)
+    {
+    }
+};
 
 namespace tern_detail
 {

@@ -28,6 +28,9 @@
 #define __ca__
 #define __cb__
 #define __cc__
+#define __in__
+#define __out__
+#define __inout__
 #define PTO_INST inline
 #define PTO_INTERNAL inline
 

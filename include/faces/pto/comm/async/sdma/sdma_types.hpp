@@ -13,6 +13,7 @@ constexpr uint32_t UB_ALIGN_SIZE = 256;
 constexpr uint32_t SDMA_FLAG_LENGTH = 128;
 constexpr uint64_t kSdmaContextWorkspaceBytes = 16 * 1024;
 constexpr uint64_t kDefaultSdmaBlockBytes = 1024 * 1024;
+constexpr uint32_t kAutoChannelGroupIdx = UINT32_MAX;
 
 struct SdmaBaseConfig {
     uint64_t block_bytes = kDefaultSdmaBlockBytes;
