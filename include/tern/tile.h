@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on tiles (tern/isa.h): what kernels do between load and store. The meaning is that of
 // TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TEXP, TCVT,
-// TROWSUM, TROWMAX, TROWMIN, TROWEXPANDSUB and its like, TEXTRACT, TMATMUL and TMATMUL_ACC of the
-// PTO ISA.
+// TROWSUM, TROWMAX, TROWMIN, TCOLSUM and its like, TROWEXPANDSUB, TCOLEXPANDMUL and their like,
+// TSQRT, TRECIP, TNEG, TABS and their like, TCI, TEXTRACT, TMATMUL and TMATMUL_ACC of the PTO ISA.
 //
 // What is computed are the valid rows and columns of `to`; the other tiles have at least as many
 // valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
@@ -46,6 +46,23 @@ TERN_CALL int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const v
 // to integers modulo 2^bits.
 TERN_CALL int tern_tile_convert(const tern_tile *to, const tern_tile *from);
 
+// How what lies between two values of a dtype becomes one of them: the nearer one, ties to the even
+// one or away from zero; the lesser, the greater, the one nearer to zero; the one whose last digit
+// is odd.
+typedef enum tern_rounding {
+    TERN_ROUND_EVEN = 0,
+    TERN_ROUND_AWAY = 1,
+    TERN_ROUND_DOWN = 2,
+    TERN_ROUND_UP = 3,
+    TERN_ROUND_ZERO = 4,
+    TERN_ROUND_ODD = 5,
+} tern_rounding;
+
+// The same with a rounding. Floating point that is too large for `to` becomes infinite, or the
+// largest finite value where the rounding leads there, as IEEE 754 has it.
+TERN_CALL int tern_tile_convert_rounded(const tern_tile *to, const tern_tile *from,
+                                        tern_rounding rounding);
+
 // Column 0 of row r of `to` = the valid elements of row r of `from`, added up from the first
 // (TERN_TILE_ADD; floating point in twice the digits, rounded once), or the greatest or least of
 // them. As many rows as `to` has valid ones. One dtype.
@@ -56,7 +73,33 @@ TERN_CALL int tern_tile_reduce_rows(const tern_tile *to, const tern_tile *from, 
 TERN_CALL int tern_tile_combine_rows(const tern_tile *to, const tern_tile *a,
                                      const tern_tile *column, tern_tile_op op);
 
-// to = e^from, as exp of the C library has it, rounded to the dtype: one of floating point.
+// The same of columns: row 0 of `to` = all valid rows of `from`, one after the other, in as many
+// columns as `to` has valid ones; and column c of `to` = column c of `a` op element c of row 0 of
+// `row`.
+TERN_CALL int tern_tile_reduce_columns(const tern_tile *to, const tern_tile *from, tern_tile_op op);
+TERN_CALL int tern_tile_combine_columns(const tern_tile *to, const tern_tile *a,
+                                        const tern_tile *row, tern_tile_op op);
+
+// Every element of row r of `to` = the first one of row r of `column`; and every one of column c
+// that of row 0 of `row`. One dtype.
+TERN_CALL int tern_tile_spread_rows(const tern_tile *to, const tern_tile *column);
+TERN_CALL int tern_tile_spread_columns(const tern_tile *to, const tern_tile *row);
+
+// The valid elements of `to`, row by row: *first, which is an element of the dtype, and 1 more for
+// each (down: 1 less).
+TERN_CALL int tern_tile_count(const tern_tile *to, const void *first, int down);
+
+// TERN_TILE_EXP, …
+typedef enum tern_tile_function {
+#define TERN_TILE_FUNCTION(NAME, name, value) TERN_TILE_##NAME = value,
+#include "tern/tile_function.def"
+#undef TERN_TILE_FUNCTION
+} tern_tile_function;
+
+// to = function(from), as the C library has it, rounded to the dtype: one of floating point, and
+// for ABS, NEG and RELU any.
+TERN_CALL int tern_tile_apply(const tern_tile *to, const tern_tile *from,
+                              tern_tile_function function);
 TERN_CALL int tern_tile_exp(const tern_tile *to, const tern_tile *from);
 
 // to = the part of `from` whose first element is (row, column). One dtype.

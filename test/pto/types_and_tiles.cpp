@@ -297,6 +297,67 @@ template <typename T> void Arithmetic()
     Sync();
 }
 
+// What kernels of experts use: conversions in all roundings, functions, columns, other shapes.
+__global__ AICORE void ExpertKernel()
+{
+    using Row = Tile<TileType::Vec, float, 4, 8>;
+    using Ints = Tile<TileType::Vec, int32_t, 4, 8>;
+    Row a, b, sums, other;
+    Ints ints;
+    Tile<TileType::Vec, float, 2, 16> wide;
+    static const struct {
+        RoundMode mode;
+        int32_t below, above; // of -1.5 and of 1.5
+    } rounded[] = {
+        {RoundMode::CAST_NONE, -2, 2},  {RoundMode::CAST_RINT, -2, 2},
+        {RoundMode::CAST_ROUND, -2, 2}, {RoundMode::CAST_FLOOR, -2, 1},
+        {RoundMode::CAST_CEIL, -1, 2},  {RoundMode::CAST_TRUNC, -1, 1},
+        {RoundMode::CAST_ODD, -1, 1},
+    };
+    for (const auto &one : rounded) {
+        TEXPANDS(a, 1.5f);
+        TCVT(ints, a, one.mode);
+        CHECK(ints.GetValue(0, 0) == one.above && ints.GetValue(3, 7) == one.above);
+        TNEG(b, a);
+        TCVT(ints, b, one.mode);
+        CHECK(ints.GetValue(0, 0) == one.below && ints.GetValue(3, 7) == one.below);
+    }
+    TEXPANDS(a, 2.5f);
+    TCVT(ints, a, RoundMode::CAST_ROUND);
+    CHECK(ints.GetValue(1, 1) == 3);
+    TCI<Row, float, 0>(a, 1.0f);
+    TCI<Ints, int32_t, 1>(ints, 10);
+    CHECK(a.GetValue(3, 7) == 32 && ints.GetValue(3, 7) == 10 - 31);
+    TRECIP(b, a);
+    CHECK(b.GetValue(0, 3) == 0.25f);
+    TSQRT(b, a);
+    TRSQRT(sums, a);
+    CHECK(b.GetValue(1, 7) == 4 && sums.GetValue(1, 7) == 0.25f);
+    TNEG(b, a);
+    TABS(sums, b);
+    TRELU(other, b);
+    CHECK(b.GetValue(0, 1) == -2 && sums.GetValue(0, 1) == 2 && other.GetValue(0, 1) == 0);
+    TEXPANDS(other, 1.0f);
+    TLOG(other, other);
+    CHECK(other.GetValue(2, 2) == 0);
+    TCOLSUM(sums, a);
+    CHECK(sums.GetValue(0, 0) == 1 + 9 + 17 + 25);
+    TCOLSUM(sums, a, other, true);
+    CHECK(sums.GetValue(0, 7) == 8 + 16 + 24 + 32);
+    TCOLMAX(sums, a);
+    CHECK(sums.GetValue(0, 0) == 25);
+    TCOLMIN(sums, a);
+    CHECK(sums.GetValue(0, 3) == 4);
+    TCOLEXPANDMUL(b, a, sums);
+    CHECK(b.GetValue(3, 1) == 26 * 2);
+    TROWEXPAND(b, a);
+    CHECK(b.GetValue(2, 5) == 17);
+    TCOLEXPAND(b, a);
+    CHECK(b.GetValue(2, 5) == 6);
+    TRESHAPE(wide, a);
+    CHECK(wide.GetValue(1, 0) == 17);
+}
+
 // What larger kernels use beyond that: between types, scaled sums, and along rows.
 __global__ AICORE void MoreKernel()
 {
@@ -345,6 +406,8 @@ __global__ AICORE void MoreKernel()
 void More()
 {
     MoreKernel<<<1, nullptr, job.stream>>>();
+    Sync();
+    ExpertKernel<<<1, nullptr, job.stream>>>();
     Sync();
 }
 

@@ -169,6 +169,24 @@ void store(const Global &global, const T &tile, AtomicType atomic)
     }
 }
 
+constexpr tern_rounding rounding(RoundMode mode)
+{
+    switch (mode) {
+    case RoundMode::CAST_ROUND:
+        return TERN_ROUND_AWAY;
+    case RoundMode::CAST_FLOOR:
+        return TERN_ROUND_DOWN;
+    case RoundMode::CAST_CEIL:
+        return TERN_ROUND_UP;
+    case RoundMode::CAST_TRUNC:
+        return TERN_ROUND_ZERO;
+    case RoundMode::CAST_ODD:
+        return TERN_ROUND_ODD;
+    default:
+        return TERN_ROUND_EVEN;
+    }
+}
+
 template <typename D, typename A, typename B>
 void combine(const char *name, D &dst, A &a, B &b, tern_tile_op op)
 {
@@ -269,17 +287,14 @@ PTO_INST RecordEvent TAXPY(D &dst, S &src, typename S::DType scalar, Events &...
     return {};
 }
 
-// Rounded to nearest, ties to even: CAST_NONE and CAST_RINT. Other modes are refused.
+// CAST_NONE rounds as CAST_RINT: to nearest, ties to even. CAST_ROUND: ties away from zero.
 template <typename D, typename S, typename... Events>
 PTO_INST RecordEvent TCVT(D &dst, S &src, RoundMode mode, Events &...events)
 {
     tern_detail::wait_for(events...);
-    if (mode != RoundMode::CAST_NONE && mode != RoundMode::CAST_RINT) {
-        tern_detail::check("TCVT", tern_block_fail(TERN_ERR_LIMIT, "of the modes of rounding there "
-                                                                   "are CAST_NONE and CAST_RINT"));
-    }
     tern_tile views[2] = {dst.tern_view(), src.tern_view()};
-    tern_detail::check("TCVT", tern_tile_convert(&views[0], &views[1]));
+    tern_detail::check("TCVT", tern_tile_convert_rounded(&views[0], &views[1],
+                                                         tern_detail::rounding(mode)));
     return {};
 }
 
@@ -324,12 +339,75 @@ TERN_PTO_ROW_EXPAND(TROWEXPANDMAX, TERN_TILE_MAX)
 TERN_PTO_ROW_EXPAND(TROWEXPANDMIN, TERN_TILE_MIN)
 #undef TERN_PTO_ROW_EXPAND
 
+// dst = src0 op the element of src1's first row in the same column.
+#define TERN_PTO_COLUMN_EXPAND(NAME, OP)                                                           \
+    template <typename D, typename A, typename B, typename... Events>                              \
+    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
+        tern_detail::check(#NAME, tern_tile_combine_columns(&views[0], &views[1], &views[2], OP)); \
+        return {};                                                                                 \
+    }
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDADD, TERN_TILE_ADD)
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDSUB, TERN_TILE_SUB)
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMUL, TERN_TILE_MUL)
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDDIV, TERN_TILE_DIV)
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMAX, TERN_TILE_MAX)
+TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMIN, TERN_TILE_MIN)
+#undef TERN_PTO_COLUMN_EXPAND
+
+// One tile out of another one.
+#define TERN_PTO_OF_ONE(NAME, CALL, ...)                                                           \
+    template <typename D, typename S, typename... Events>                                          \
+    PTO_INST RecordEvent NAME(D &dst, S &src, Events &...events)                                   \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_tile views[2] = {dst.tern_view(), src.tern_view()};                                   \
+        tern_detail::check(#NAME, CALL(&views[0], &views[1] __VA_ARGS__));                         \
+        return {};                                                                                 \
+    }
+TERN_PTO_OF_ONE(TEXP, tern_tile_apply, , TERN_TILE_EXP)
+TERN_PTO_OF_ONE(TSQRT, tern_tile_apply, , TERN_TILE_SQRT)
+TERN_PTO_OF_ONE(TRSQRT, tern_tile_apply, , TERN_TILE_RSQRT)
+TERN_PTO_OF_ONE(TRECIP, tern_tile_apply, , TERN_TILE_RECIP)
+TERN_PTO_OF_ONE(TLOG, tern_tile_apply, , TERN_TILE_LOG)
+TERN_PTO_OF_ONE(TABS, tern_tile_apply, , TERN_TILE_ABS)
+TERN_PTO_OF_ONE(TNEG, tern_tile_apply, , TERN_TILE_NEG)
+TERN_PTO_OF_ONE(TRELU, tern_tile_apply, , TERN_TILE_RELU)
+TERN_PTO_OF_ONE(TCOLMAX, tern_tile_reduce_columns, , TERN_TILE_MAX)
+TERN_PTO_OF_ONE(TCOLMIN, tern_tile_reduce_columns, , TERN_TILE_MIN)
+TERN_PTO_OF_ONE(TROWEXPAND, tern_tile_spread_rows, )
+TERN_PTO_OF_ONE(TCOLEXPAND, tern_tile_spread_columns, )
+TERN_PTO_OF_ONE(TCOLSUM, tern_tile_reduce_columns, , TERN_TILE_ADD)
+#undef TERN_PTO_OF_ONE
+
+// The form with a tile for what lies between, and how the sum is made: here always in order.
+template <typename D, typename S, typename T,
+          typename = std::enable_if_t<tern_detail::is_tile<T>::value>>
+PTO_INST RecordEvent TCOLSUM(D &dst, S &src, T &, bool)
+{
+    return TCOLSUM(dst, src);
+}
+
+// The same memory as a tile of another shape, or another type.
 template <typename D, typename S, typename... Events>
-PTO_INST RecordEvent TEXP(D &dst, S &src, Events &...events)
+PTO_INST RecordEvent TRESHAPE(D &dst, S &src, Events &...events)
+{
+    static_assert(D::bytes == S::bytes, "both tiles have as many bytes");
+    tern_detail::wait_for(events...);
+    dst.tern_assign(src.data());
+    return {};
+}
+
+// start, start + 1, …; descending: start, start - 1, …
+template <typename D, typename T, int descending, typename... Events>
+PTO_INST RecordEvent TCI(D &dst, T start, Events &...events)
 {
     tern_detail::wait_for(events...);
-    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
-    tern_detail::check("TEXP", tern_tile_exp(&views[0], &views[1]));
+    const typename D::DType first = static_cast<typename D::DType>(start);
+    tern_tile view = dst.tern_view();
+    tern_detail::check("TCI", tern_tile_count(&view, &first, descending));
     return {};
 }
 

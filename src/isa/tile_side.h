@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operands of arithmetic on tiles: checked, and as rows of elements.
+#ifndef TERN_ISA_TILE_SIDE_H
+#define TERN_ISA_TILE_SIDE_H
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "isa/check.h"
+#include "isa/view.h"
+#include "isa/wide.h"
+#include "tern/tile.h"
+
+// One operand, as rows.
+struct tern__side {
+    char *data;
+    tern_dtype dtype;
+    size_t element_bytes;
+    int64_t row, element; // strides
+};
+
+static inline struct tern__side tern__side_of(const tern_tile *tile)
+{
+    struct tern__side side = {.data = tile->data,
+                              .dtype = tile->dtype,
+                              .element_bytes = tern_dtype_size(tile->dtype)};
+    tern__tile_strides(tile, &side.row, &side.element);
+    return side;
+}
+
+static inline char *tern__side_at(const struct tern__side *side, int64_t row, int64_t column)
+{
+    return side->data + (row * side->row + column * side->element) * (int64_t)side->element_bytes;
+}
+
+static inline int tern__side_check(const char *call, const char *name, const tern_tile *tile)
+{
+    TERN_TRY(tile != NULL ? tern__dtype_check_number(call, name, tile->dtype) : TERN_OK);
+    return tern__tile_check(call, name, tile, tile != NULL ? tile->dtype : TERN_F32);
+}
+
+static inline int tern__side_check_source(const char *call, const char *name, const tern_tile *from,
+                                          int32_t rows, int32_t columns)
+{
+    TERN_TRY(tern__side_check(call, name, from));
+    if (from->valid_rows < rows || from->valid_columns < columns) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %s has %d valid rows of %d elements, and %d of %d are needed", call,
+                          name, from->valid_rows, from->valid_columns, rows, columns);
+    }
+    return TERN_OK;
+}
+
+static inline int tern__side_check_dtype(const char *call, const char *name, const tern_tile *from,
+                                         const tern_tile *to)
+{
+    return from->dtype == to->dtype
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: %s has %s, and 'to' %s", call, name,
+                            tern_dtype_name(from->dtype), tern_dtype_name(to->dtype));
+}
+
+static inline size_t tern__side_chunk(int64_t column, int64_t columns)
+{
+    int64_t rest = columns - column;
+    return (size_t)(rest < TERN__WIDE_COUNT ? rest : TERN__WIDE_COUNT);
+}
+
+// Checking mode: what reads which tile and writes which.
+static inline void tern__side_use(const tern_tile *to, const tern_tile *a, const tern_tile *b)
+{
+    if (tern__checking()) {
+        tern__watch_tile("an operation on tiles", a, false);
+        if (b != NULL) {
+            tern__watch_tile("an operation on tiles", b, false);
+        }
+        tern__watch_tile("an operation on tiles", to, true);
+    }
+}
+
+static inline int tern__side_check_float(const char *call, const char *name, const tern_tile *tile)
+{
+    return tern__wide_kind(tile->dtype) == TERN__WIDE_FLOAT
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: %s has %s; expected floating point", call, name,
+                            tern_dtype_name(tile->dtype));
+}
+
+static inline int tern__side_check_op(const char *call, tern_tile_op op)
+{
+    return (unsigned)op <= TERN_TILE_MIN
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: there is no operation %d", call, (int)op);
+}
+
+static inline int tern__side_check_reduction(const char *call, tern_tile_op op)
+{
+    return op == TERN_TILE_ADD || op == TERN_TILE_MAX || op == TERN_TILE_MIN
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: there are add, max and min, not %d", call, (int)op);
+}
+
+static inline int tern__side_check_scalar(const char *call, const void *scalar)
+{
+    return scalar != NULL ? TERN_OK : tern__fail(TERN_ERR_ARG, "%s: scalar must not be NULL", call);
+}
+
+// a[n] = a[n] op b[n]. (tile.c)
+void tern__wide_op(union tern__wide *a, const union tern__wide *b, enum tern__wide_kind kind,
+                   tern_tile_op op, size_t count);
+
+#endif
