@@ -38,7 +38,7 @@ struct kernel_job {
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
     char run_path[PATH_MAX + 32]; // the linker's option for it
     const char *runtime;          // NULL: none
-    char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
+    char runtime_folder[PATH_MAX + 64], date_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
     char runtime_macro[64];
 };
 

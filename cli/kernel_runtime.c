@@ -7,8 +7,13 @@
 #include "kernel_cc.h"
 
 static const char *const names[] = {
-    "host_build_graph",       "aicpu_build_graph",       "tensormap_and_ringbuffer",
-    "april/host_build_graph", "april/aicpu_build_graph", "april/tensormap_and_ringbuffer",
+    "host_build_graph",
+    "aicpu_build_graph",
+    "tensormap_and_ringbuffer",
+    "april/host_build_graph",
+    "april/aicpu_build_graph",
+    "april/tensormap_and_ringbuffer",
+    "august/tensormap_and_ringbuffer",
 };
 
 int kernel_take_runtime(struct kernel_job *job, char **argv, int left)
@@ -33,7 +38,8 @@ bool kernel_check_runtime(const struct kernel_job *job)
     if (!known) {
         fprintf(stderr,
                 "tern kernel-cc: there is no runtime '%s': host_build_graph, aicpu_build_graph, "
-                "tensormap_and_ringbuffer, or one of them behind april/\n",
+                "tensormap_and_ringbuffer, or one of them behind april/, or the last behind "
+                "august/\n",
                 job->runtime);
     }
     return known;
@@ -49,10 +55,12 @@ void kernel_add_runtime(struct kernel_job *job, struct kernel_list *command)
     kernel_add(command, "-isystem");
     kernel_add(command, job->runtime_folder);
     snprintf(job->runtimes_folder, sizeof job->runtimes_folder, "%s/simpler", job->faces);
-    if (strchr(job->runtime, '/') != NULL) {
-        snprintf(job->april_folder, sizeof job->april_folder, "%s/april", job->runtimes_folder);
+    const char *behind = strchr(job->runtime, '/');
+    if (behind != NULL) { // what all runtimes of one date have
+        snprintf(job->date_folder, sizeof job->date_folder, "%s/%.*s", job->runtimes_folder,
+                 (int)(behind - job->runtime), job->runtime);
         kernel_add(command, "-isystem");
-        kernel_add(command, job->april_folder);
+        kernel_add(command, job->date_folder);
     }
     kernel_add(command, "-isystem");
     kernel_add(command, job->runtimes_folder);

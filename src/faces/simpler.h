@@ -34,7 +34,7 @@ struct simpler;
 struct simpler_kind {
     const char *name; // of its folder, and for kernel-cc's --runtime
     const char *mark; // the symbol that the header leaves
-    bool april;       // the arguments are ChipStorageTaskArgs
+    bool april;       // or later: the arguments are ChipStorageTaskArgs
     bool on_host;     // and those of the host: they are not copied to the device
     int (*build)(struct simpler *runtime);    // once, when all is loaded
     int (*queue)(struct simpler *runtime);    // a run
@@ -121,5 +121,6 @@ void tern__simpler_log_always(const char *func, const char *format, ...) TERN_PR
 extern const struct simpler_kind tern__simpler_host, tern__simpler_april_host, tern__simpler_chip;
 extern const struct simpler_kind tern__simpler_april_build;
 extern const struct simpler_kind tern__simpler_tensors, tern__simpler_april_tensors;
+extern const struct simpler_kind tern__simpler_august_tensors;
 
 #endif

@@ -9,6 +9,7 @@
 static const struct simpler_kind *const kinds[] = {
     &tern__simpler_host,       &tern__simpler_chip,        &tern__simpler_tensors,
     &tern__simpler_april_host, &tern__simpler_april_build, &tern__simpler_april_tensors,
+    &tern__simpler_august_tensors,
 };
 
 const struct simpler_kind *tern__simpler_kind(void *orchestration)

@@ -113,9 +113,10 @@ static int april_tensor(struct simpler_submitter *submitter, const tern_simpler_
     return tern__simpler_check_tensor(made->region, i);
 }
 
-// kernels NULL: none, the task only allocates.
+// kernels NULL: none, the task is called `name`.
 static int april_try(struct simpler_submitter *submitter, const MixedKernels *kernels,
-                     const tern_simpler_arg *arg, TaskOutputTensors *answer)
+                     const char *name, const tern_simpler_arg *arg, const uint64_t *after,
+                     int after_count, TaskOutputTensors *answer)
 {
     tern_task_arg args[TERN_TASK_ARGS_MAX];
     uint32_t outputs = 0;
@@ -126,7 +127,7 @@ static int april_try(struct simpler_submitter *submitter, const MixedKernels *ke
     tern_submission submission = {.args = args, .args_count = count + arg->scalar_count_};
     if (kernels == NULL) {
         submission.task.core = TERN_CORE_NONE;
-        submission.task.name = "alloc_tensors";
+        submission.task.name = name;
     } else {
         TERN_TRY(
             tern__simpler_task(submitter->runtime, kernels, &arg->launch_spec, &submission.task));
@@ -140,28 +141,34 @@ static int april_try(struct simpler_submitter *submitter, const MixedKernels *ke
     for (int i = 0; i < arg->scalar_count_; i++) {
         args[count + i] = (tern_task_arg){.access = TERN_SCALAR, .scalar = arg->scalars_[i]};
     }
-    submission.after = arg->deps_;
-    submission.after_count = arg->dep_count_;
+    submission.after = after;
+    submission.after_count = after_count;
     TERN_TRY(tern_graph_submit(submitter->graph, &submission, &answer->id_));
     answer->count_ = outputs;
     return TERN_OK;
 }
 
-static TaskOutputTensors april_submit(PTO2Runtime *rt, const MixedKernels *kernels,
-                                      const tern_simpler_arg *arg)
+static TaskOutputTensors submit(PTO2Runtime *rt, const MixedKernels *kernels, const char *name,
+                                const tern_simpler_arg *arg, const uint64_t *after, int after_count)
 {
     struct simpler_submitter *submitter = tern__simpler_submitter(rt);
     TaskOutputTensors answer = tern__simpler_no_outputs();
-    if (april_try(submitter, kernels, arg, &answer) < 0) {
+    if (april_try(submitter, kernels, name, arg, after, after_count, &answer) < 0) {
         tern__simpler_refuse(submitter);
         return tern__simpler_no_outputs();
     }
     return answer;
 }
 
+static TaskOutputTensors april_submit(PTO2Runtime *rt, const MixedKernels *kernels,
+                                      const tern_simpler_arg *arg)
+{
+    return submit(rt, kernels, NULL, arg, arg->deps_, arg->dep_count_);
+}
+
 static TaskOutputTensors april_allocate(PTO2Runtime *rt, const tern_simpler_arg *arg)
 {
-    return april_submit(rt, NULL, arg);
+    return submit(rt, NULL, "alloc_tensors", arg, arg->deps_, arg->dep_count_);
 }
 
 static bool is_fatal(PTO2Runtime *rt)
@@ -215,22 +222,63 @@ static void set_data(PTO2Runtime *rt, const Tensor *tensor, uint32_t ndims, cons
     }
 }
 
-static const tern_simpler_april_ops april_ops = {
-    .submit_task = april_submit,
-    .scope_begin = begin_scope,
-    .scope_end = end_scope,
-    .orchestration_done = done,
-    .is_fatal = is_fatal,
-    .report_fatal = report_fatal,
-    .log_error = tern__simpler_log_error,
-    .log_warn = tern__simpler_log_warn,
-    .log_info = tern__simpler_log_info,
-    .log_debug = tern__simpler_log_debug,
-    .log_always = tern__simpler_log_always,
-    .get_tensor_data = get_data,
-    .set_tensor_data = set_data,
-    .alloc_tensors = april_allocate,
+#define APRIL_OPS                                                                                  \
+    {                                                                                              \
+        .submit_task = april_submit, .scope_begin = begin_scope, .scope_end = end_scope,           \
+        .orchestration_done = done, .is_fatal = is_fatal, .report_fatal = report_fatal,            \
+        .log_error = tern__simpler_log_error, .log_warn = tern__simpler_log_warn,                  \
+        .log_info = tern__simpler_log_info, .log_debug = tern__simpler_log_debug,                  \
+        .log_always = tern__simpler_log_always, .get_tensor_data = get_data,                       \
+        .set_tensor_data = set_data, .alloc_tensors = april_allocate,                              \
+    }
+static const tern_simpler_april_ops april_ops = APRIL_OPS;
+
+// August: as many explicit edges as a task of a graph may have.
+
+static TaskOutputTensors august_submit(PTO2Runtime *rt, const MixedKernels *kernels,
+                                       const tern_simpler_arg *arg, const uint64_t *deps,
+                                       uint32_t deps_count)
+{
+    static const char dummy[] = "dummy";
+    const size_t all = (size_t)arg->dep_count_ + deps_count;
+    const bool possible = all <= TERN_SUBMIT_AFTER_MAX;
+    uint64_t *after = possible ? malloc((all > 0 ? all : 1) * sizeof *after) : NULL;
+    if (after == NULL) {
+        tern__set_error("%zu tasks to run after: %s", all,
+                        possible ? "no memory" : "there are at most 65536");
+        tern__simpler_refuse(tern__simpler_submitter(rt));
+        return tern__simpler_no_outputs();
+    }
+    int count = 0;
+    for (size_t i = 0; i < all; i++) {
+        size_t own = (size_t)arg->dep_count_;
+        uint64_t id = i < own ? arg->deps_[i] : deps[i - own];
+        if (id != TERN_TASK_ID_NONE) {
+            after[count++] = id;
+        }
+    }
+    TaskOutputTensors answer = submit(rt, kernels, dummy, arg, after, count);
+    free(after);
+    return answer;
+}
+
+static int32_t count_clusters(PTO2Runtime *rt)
+{
+    return tern__simpler_submitter(rt)->runtime->clusters;
+}
+
+static int32_t count_vectors(PTO2Runtime *rt)
+{
+    return 2 * count_clusters(rt);
+}
+
+static const tern_simpler_august_ops august_ops = {
+    .april = APRIL_OPS,
+    .submit_after = august_submit,
+    .available_cluster_count = count_clusters,
+    .available_aiv_count = count_vectors,
 };
+static_assert(offsetof(tern_simpler_august_ops, april) == 0, "as the header of August has it");
 
 static_assert(offsetof(struct simpler_submitter, pending_scope_mode) == sizeof(void *),
               "as the header of April has it");
@@ -310,6 +358,11 @@ static int build_april(struct simpler *runtime)
     return build(runtime, &april_ops);
 }
 
+static int build_august(struct simpler *runtime)
+{
+    return build(runtime, &august_ops);
+}
+
 static int queue_march(struct simpler *runtime)
 {
     return tern_chip_orchestrate(runtime->chip, runtime->graph, run_march, runtime, NULL);
@@ -343,6 +396,15 @@ const struct simpler_kind tern__simpler_april_tensors = {
     .mark = "tern_simpler_april_tensormap_and_ringbuffer",
     .april = true,
     .build = build_april,
+    .queue = queue_april,
+    .destroy = destroy,
+};
+
+const struct simpler_kind tern__simpler_august_tensors = {
+    .name = "august/tensormap_and_ringbuffer",
+    .mark = "tern_simpler_august_tensormap_and_ringbuffer",
+    .april = true,
+    .build = build_august,
     .queue = queue_april,
     .destroy = destroy,
 };

@@ -324,6 +324,15 @@ void order_case(Program &program)
     expect(z[0] == 1, "z: " + std::to_string(z[0]));
 }
 
+void counts_case(Program &program)
+{
+    Floats x(16), y(16), z(16);
+    int status = program.run({{&x, in, {16}}, {&y, inout, {16}}, {&z, inout, {16}}});
+    expect(status == 0, "counts: status " + std::to_string(status));
+    expect(y[0] == float(program.clusters), "clusters: " + std::to_string(y[0]));
+    expect(z[0] == float(2 * program.clusters), "AIV cores: " + std::to_string(z[0]));
+}
+
 void peers_case(Program &program)
 {
     tern_window *window = nullptr;
@@ -359,7 +368,9 @@ void fatal_case(Program &program)
 {
     Floats a(128);
     int code = std::atoi(std::getenv("WANTED_CODE"));
-    program.scalars = {static_cast<uint64_t>(code)};
+    const char *how = std::getenv("WANTED_HOW"); // where one code has several ways
+    program.scalars = {how != nullptr ? std::strtoull(how, nullptr, 10)
+                                      : static_cast<uint64_t>(code)};
     int status = program.run({{&a, inout, {128}}});
     expect(status == -code, "status " + std::to_string(status) + ", not " + std::to_string(-code));
 }
@@ -422,6 +433,7 @@ int main(int argc, char **argv)
         {"mixed", [&] { mixed_case(program); }},
         {"blocks", [&] { blocks_case(program); }},
         {"order", [&] { order_case(program); }},
+        {"counts", [&] { counts_case(program); }},
         {"peers", [&] { peers_case(program); }},
         {"wrong", [&] { wrong_case(program); }},
         {"fatal", [&] { fatal_case(program); }},

@@ -54,6 +54,8 @@ compiles() {
         compile aicpu_build_graph "$simpler/aicpu_build_graph/vector.cpp" abg_vector
         compile april/tensormap_and_ringbuffer \
             "$simpler/april/tensormap_and_ringbuffer/vector.cpp" april_vector
+        compile august/tensormap_and_ringbuffer \
+            "$simpler/august/tensormap_and_ringbuffer/vector.cpp" august_vector
     } | xargs -P 2 -d '\n' -n 1 bash -c 'eval "$1"' - || die "a source does not compile"
 }
 
@@ -126,6 +128,7 @@ for name, value in ("a", 2), ("b", 3):
     single aicpu_build_graph abg_vector build_vector p 42 16384 --tensor-sizes \
         --scalar n:uint64:16384
     single april/tensormap_and_ringbuffer april_vector aicpu_orchestration_entry t 47 16384x1
+    single august/tensormap_and_ringbuffer august_vector aicpu_orchestration_entry t 47 16384x1
 }
 
 wrong() {

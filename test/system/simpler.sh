@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
-# Orchestrations and kernels of test/simpler, written for the three chip runtimes in the forms of March
-# and April, compiled by `tern kernel-cc --runtime` without a warning, and run by a host over
+# Orchestrations and kernels of test/simpler, written for the three chip runtimes in the forms of March,
+# April and August, compiled by `tern kernel-cc --runtime` without a warning, and run by a host over
 # pto_runtime_c_api.h. And kernel-cc's --runtime itself.
 source "$(dirname "$0")/../support/shell.sh"
 sources=$root/test/simpler
@@ -57,7 +57,11 @@ jobs_of() {
     for source in nothing late counts slow copy conditions; do
         job april/tensormap_and_ringbuffer "aprilt_$source" "tensors/$source.cpp"
     done
-    for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer}; do
+    for source in add add_scalar mul slow copy late counts; do
+        job august/tensormap_and_ringbuffer "augustt_$source" "tensors/$source.cpp"
+    done
+    for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer} \
+        august/tensormap_and_ringbuffer; do
         for source in "$sources/$runtime"/*.cpp; do
             source=$(basename "$source" .cpp)
             job "$runtime" "$(tr / _ <<<"$runtime").$source" "$runtime/$source.cpp"
@@ -136,6 +140,25 @@ runs_all() {
     launcher=()
     runs order march tensormap_and_ringbuffer.order - 2 t_slow t_copy
     runs order april april_tensormap_and_ringbuffer.order - 2 aprilt_slow aprilt_copy
+    for case in vector47 vector47twice vector47on_device; do
+        runs $case april august_tensormap_and_ringbuffer.vector - 3 \
+            augustt_add augustt_add_scalar augustt_mul
+    done
+    runs order april august_tensormap_and_ringbuffer.order - 2 augustt_slow augustt_copy
+    runs counts april august_tensormap_and_ringbuffer.counts - 5
+    launcher=(env WANTED_CODE=9)
+    runs fatal april august_tensormap_and_ringbuffer.fatal - 1
+    grep -q 'because of 7' said || die "why it gave up: $(cat said)"
+    launcher=(env WANTED_CODE=5)
+    runs fatal april august_tensormap_and_ringbuffer.fatal - 1
+    grep -q 'names no tasks, but how many' said || die "no tasks: $(cat said)"
+    launcher=(env WANTED_CODE=5 WANTED_HOW=50)
+    runs fatal april august_tensormap_and_ringbuffer.fatal - 1
+    grep -q 'than CoreTaskArgsWithDeps has room for' said || die "too many tasks: $(cat said)"
+    launcher=(env WANTED_CODE=5 WANTED_HOW=51)
+    runs fatal april august_tensormap_and_ringbuffer.fatal - 1
+    grep -q '70000 tasks to run after: there are at most 65536' said || die "70000 tasks: $(cat said)"
+    launcher=()
     runs wrong april april_tensormap_and_ringbuffer.wrong - 1 aprilt_nothing
     grep -q 'orch_error_code=9' said && grep -q 'wrong.*3 reasons\|entry: 3 reasons' said ||
         die "what the orchestration gave up for: $(cat said)"
@@ -185,10 +208,11 @@ refuses_wrong_runtimes() {
 # order by each compiler and by each standard: one compiler has the one by the older standard, the other the other.
 headers_come_in_any_order() {
     local runtime name folders header headers compiler standard
-    for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer}; do
+    for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer} \
+        august/tensormap_and_ringbuffer; do
         name=${runtime/\//_}
         folders=("$root/include/faces/simpler/$runtime" "$root/include/faces/simpler")
-        [[ $runtime != april/* ]] || folders+=("$root/include/faces/simpler/april")
+        [[ $runtime != */* ]] || folders+=("$root/include/faces/simpler/${runtime%/*}")
         headers=(pto/pto-inst.hpp pto/comm/pto_comm_inst.hpp comm_context.h
             $(find "${folders[@]}" -maxdepth 1 -name '*.h' -printf '%f\n' | sort))
         printf '#include "%s"\n' "${headers[@]}" >"$name.forwards.cpp"

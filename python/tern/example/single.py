@@ -117,10 +117,10 @@ def _in_order(golden: Golden, given: object, place: str) -> List[Tuple[str, obje
 
 
 def _adds_sizes(runtime: str, pairs: List[Tuple[str, object]]) -> bool:
-    """Whether the sizes of tensors are arguments that nobody lists. The runtimes of April hand
+    """Whether the sizes of tensors are arguments that nobody lists. The runtimes from April on hand
     tensors over with their shapes; a list that has scalars size_NAME has all its arguments."""
     listed = any(is_scalar(value) and name.startswith("size_") for name, value in pairs)
-    return not runtime.startswith("april/") and not listed
+    return "/" not in runtime and not listed
 
 
 def make_inputs(golden: Golden, params: dict, runtime: str, space: Workspace,

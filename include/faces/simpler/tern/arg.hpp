@@ -123,13 +123,14 @@ class Arg : public tern_simpler_arg
         return scalar_count_;
     }
 
-  private:
+  protected:
     void refuse(const char *sentence)
     {
         error_msg = has_error ? error_msg : sentence;
         has_error = true;
     }
 
+  private:
     // The index of one more tensor, -1: there is no place for it.
     int32_t take(TensorArgType tag)
     {

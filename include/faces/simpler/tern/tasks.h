@@ -115,6 +115,10 @@ typedef struct PTO2LaunchSpec {
     {
         block_num_ = count;
     }
+    void set_core_num(int16_t count)
+    {
+        block_num_ = count;
+    }
     int16_t block_num() const
     {
         return block_num_;
@@ -248,6 +252,18 @@ static_assert(offsetof(tern_simpler_april_ops, report_fatal) == 5 * sizeof(void 
                   offsetof(tern_simpler_april_ops, get_tensor_data) == 11 * sizeof(void *) &&
                   sizeof(tern_simpler_april_ops) == 14 * sizeof(void *),
               "the order of April 2026");
+
+// tensormap_and_ringbuffer, August. The order is tern's own.
+typedef struct tern_simpler_august_ops {
+    tern_simpler_april_ops april;
+    // kernels: NULL for a task that only orders. deps: more tasks to run after; those that are none
+    // (UINT64_MAX) do not count.
+    TaskOutputTensors (*submit_after)(PTO2Runtime *rt, const MixedKernels *kernels,
+                                      const tern_simpler_arg *args, const uint64_t *deps,
+                                      uint32_t deps_count);
+    int32_t (*available_cluster_count)(PTO2Runtime *rt);
+    int32_t (*available_aiv_count)(PTO2Runtime *rt);
+} tern_simpler_august_ops;
 
 #undef TERN_SIMPLER_INIT
 
