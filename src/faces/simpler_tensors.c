@@ -113,11 +113,20 @@ static int april_tensor(struct simpler_submitter *submitter, const tern_simpler_
     return tern__simpler_check_tensor(made->region, i);
 }
 
-// kernels NULL: none, the task is called `name`.
-static int april_try(struct simpler_submitter *submitter, const MixedKernels *kernels,
-                     const char *name, const tern_simpler_arg *arg, const uint64_t *after,
-                     int after_count, TaskOutputTensors *answer)
+// A task of April or later, and what it may have beside its arguments.
+struct submitted {
+    const MixedKernels *kernels; // NULL: none, the task is called `name`
+    const char *name;
+    const tern_simpler_arg *arg;
+    const uint64_t *after;
+    int after_count;
+    const tern_predicate *predicate;
+};
+
+static int april_try(struct simpler_submitter *submitter, const struct submitted *what,
+                     TaskOutputTensors *answer)
 {
+    const tern_simpler_arg *arg = what->arg;
     tern_task_arg args[TERN_TASK_ARGS_MAX];
     uint32_t outputs = 0;
     int count = arg->tensor_count_;
@@ -125,12 +134,12 @@ static int april_try(struct simpler_submitter *submitter, const MixedKernels *ke
         return tern__fail(TERN_ERR_ARG, "%s", arg->error_msg);
     }
     tern_submission submission = {.args = args, .args_count = count + arg->scalar_count_};
-    if (kernels == NULL) {
+    if (what->kernels == NULL) {
         submission.task.core = TERN_CORE_NONE;
-        submission.task.name = name;
+        submission.task.name = what->name;
     } else {
-        TERN_TRY(
-            tern__simpler_task(submitter->runtime, kernels, &arg->launch_spec, &submission.task));
+        TERN_TRY(tern__simpler_task(submitter->runtime, what->kernels, &arg->launch_spec,
+                                    &submission.task));
     }
     for (int i = 0; i < count; i++) {
         TERN_TRY(april_tensor(submitter, arg, i, &args[i]));
@@ -141,19 +150,19 @@ static int april_try(struct simpler_submitter *submitter, const MixedKernels *ke
     for (int i = 0; i < arg->scalar_count_; i++) {
         args[count + i] = (tern_task_arg){.access = TERN_SCALAR, .scalar = arg->scalars_[i]};
     }
-    submission.after = after;
-    submission.after_count = after_count;
+    submission.after = what->after;
+    submission.after_count = what->after_count;
+    submission.task.predicate = what->predicate;
     TERN_TRY(tern_graph_submit(submitter->graph, &submission, &answer->id_));
     answer->count_ = outputs;
     return TERN_OK;
 }
 
-static TaskOutputTensors submit(PTO2Runtime *rt, const MixedKernels *kernels, const char *name,
-                                const tern_simpler_arg *arg, const uint64_t *after, int after_count)
+static TaskOutputTensors submit(PTO2Runtime *rt, const struct submitted *what)
 {
     struct simpler_submitter *submitter = tern__simpler_submitter(rt);
     TaskOutputTensors answer = tern__simpler_no_outputs();
-    if (april_try(submitter, kernels, name, arg, after, after_count, &answer) < 0) {
+    if (april_try(submitter, what, &answer) < 0) {
         tern__simpler_refuse(submitter);
         return tern__simpler_no_outputs();
     }
@@ -163,12 +172,16 @@ static TaskOutputTensors submit(PTO2Runtime *rt, const MixedKernels *kernels, co
 static TaskOutputTensors april_submit(PTO2Runtime *rt, const MixedKernels *kernels,
                                       const tern_simpler_arg *arg)
 {
-    return submit(rt, kernels, NULL, arg, arg->deps_, arg->dep_count_);
+    return submit(rt, &(struct submitted){.kernels = kernels,
+                                          .name = "alloc_tensors",
+                                          .arg = arg,
+                                          .after = arg->deps_,
+                                          .after_count = arg->dep_count_});
 }
 
 static TaskOutputTensors april_allocate(PTO2Runtime *rt, const tern_simpler_arg *arg)
 {
-    return submit(rt, NULL, "alloc_tensors", arg, arg->deps_, arg->dep_count_);
+    return april_submit(rt, NULL, arg);
 }
 
 static bool is_fatal(PTO2Runtime *rt)
@@ -233,14 +246,24 @@ static void set_data(PTO2Runtime *rt, const Tensor *tensor, uint32_t ndims, cons
     }
 static const tern_simpler_april_ops april_ops = APRIL_OPS;
 
-// August: as many explicit edges as a task of a graph may have.
+// August: as many explicit edges as a task of a graph may have, and predicates.
+
+static tern_dtype dtype_of(DataType dtype)
+{
+    static const tern_dtype dtypes[] = {
+        [TERN_REGION_F32] = TERN_F32,   [TERN_REGION_F16] = TERN_F16, [TERN_REGION_I32] = TERN_I32,
+        [TERN_REGION_I16] = TERN_I16,   [TERN_REGION_I8] = TERN_I8,   [TERN_REGION_U8] = TERN_U8,
+        [TERN_REGION_BF16] = TERN_BF16, [TERN_REGION_I64] = TERN_I64, [TERN_REGION_U64] = TERN_U64,
+        [TERN_REGION_U16] = TERN_U16,   [TERN_REGION_U32] = TERN_U32,
+    };
+    return dtype < sizeof dtypes / sizeof dtypes[0] ? dtypes[dtype] : TERN_F16; // is refused
+}
 
 static TaskOutputTensors august_submit(PTO2Runtime *rt, const MixedKernels *kernels,
-                                       const tern_simpler_arg *arg, const uint64_t *deps,
-                                       uint32_t deps_count)
+                                       const tern_simpler_arg *arg, const tern_simpler_more *more)
 {
-    static const char dummy[] = "dummy";
-    const size_t all = (size_t)arg->dep_count_ + deps_count;
+    const size_t own = (size_t)arg->dep_count_;
+    const size_t all = own + more->deps_count;
     const bool possible = all <= TERN_SUBMIT_AFTER_MAX;
     uint64_t *after = possible ? malloc((all > 0 ? all : 1) * sizeof *after) : NULL;
     if (after == NULL) {
@@ -251,13 +274,22 @@ static TaskOutputTensors august_submit(PTO2Runtime *rt, const MixedKernels *kern
     }
     int count = 0;
     for (size_t i = 0; i < all; i++) {
-        size_t own = (size_t)arg->dep_count_;
-        uint64_t id = i < own ? arg->deps_[i] : deps[i - own];
+        uint64_t id = i < own ? arg->deps_[i] : more->deps[i - own];
         if (id != TERN_TASK_ID_NONE) {
             after[count++] = id;
         }
     }
-    TaskOutputTensors answer = submit(rt, kernels, dummy, arg, after, count);
+    tern_predicate predicate = {.address = more->element,
+                                .dtype = dtype_of(more->element_dtype),
+                                .cmp = (tern_cmp)more->cmp,
+                                .value = (double)more->target};
+    TaskOutputTensors answer =
+        submit(rt, &(struct submitted){.kernels = kernels,
+                                       .name = "dummy",
+                                       .arg = arg,
+                                       .after = after,
+                                       .after_count = count,
+                                       .predicate = more->has_predicate ? &predicate : NULL});
     free(after);
     return answer;
 }
@@ -274,7 +306,7 @@ static int32_t count_vectors(PTO2Runtime *rt)
 
 static const tern_simpler_august_ops august_ops = {
     .april = APRIL_OPS,
-    .submit_after = august_submit,
+    .submit_more = august_submit,
     .available_cluster_count = count_clusters,
     .available_aiv_count = count_vectors,
 };

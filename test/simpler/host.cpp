@@ -324,6 +324,15 @@ void order_case(Program &program)
     expect(z[0] == 1, "z: " + std::to_string(z[0]));
 }
 
+void predicate_case(Program &program)
+{
+    Floats x(16), y(16), z(16, 5.0f);
+    int status = program.run({{&x, inout, {16}}, {&y, inout, {16}}, {&z, inout, {16}}});
+    expect(status == 0, "predicate: status " + std::to_string(status));
+    expect(y[0] == 1, "where it holds: " + std::to_string(y[0]));
+    expect(z[0] == 5, "where it does not: " + std::to_string(z[0]));
+}
+
 void counts_case(Program &program)
 {
     Floats x(16), y(16), z(16);
@@ -433,6 +442,7 @@ int main(int argc, char **argv)
         {"mixed", [&] { mixed_case(program); }},
         {"blocks", [&] { blocks_case(program); }},
         {"order", [&] { order_case(program); }},
+        {"predicate", [&] { predicate_case(program); }},
         {"counts", [&] { counts_case(program); }},
         {"peers", [&] { peers_case(program); }},
         {"wrong", [&] { wrong_case(program); }},

@@ -145,6 +145,7 @@ runs_all() {
             augustt_add augustt_add_scalar augustt_mul
     done
     runs order april august_tensormap_and_ringbuffer.order - 2 augustt_slow augustt_copy
+    runs predicate april august_tensormap_and_ringbuffer.predicate - 2 augustt_slow augustt_copy
     runs counts april august_tensormap_and_ringbuffer.counts - 5
     launcher=(env WANTED_CODE=9)
     runs fatal april august_tensormap_and_ringbuffer.fatal - 1
@@ -152,6 +153,9 @@ runs_all() {
     launcher=(env WANTED_CODE=5)
     runs fatal april august_tensormap_and_ringbuffer.fatal - 1
     grep -q 'names no tasks, but how many' said || die "no tasks: $(cat said)"
+    launcher=(env WANTED_CODE=5 WANTED_HOW=52)
+    runs fatal april august_tensormap_and_ringbuffer.fatal - 1
+    grep -q 'set_predicate names no element of its tensor' said || die "no element: $(cat said)"
     launcher=(env WANTED_CODE=5 WANTED_HOW=50)
     runs fatal april august_tensormap_and_ringbuffer.fatal - 1
     grep -q 'than CoreTaskArgsWithDeps has room for' said || die "too many tasks: $(cat said)"

@@ -16,6 +16,19 @@ using OrchestrationConfig = PTO2OrchestrationConfig;
 constexpr uint8_t DEP_WAIT = 1;
 constexpr uint8_t DEP_RETAIN = 2;
 
+// A task whose element is not so when it would start calls no kernel, and what comes after it goes
+// on. No order follows from the element: name its writer among the dependences.
+enum class PredicateOp : int32_t { EQ = 0, NE = 1, GT = 2, GE = 3, LT = 4, LE = 5 };
+struct CoreTaskPredicate {
+    struct {
+        const Tensor *tensor = nullptr;
+        uint32_t ndims = 0;
+        uint32_t indices[TERN_REGION_DIMS_MAX] = {};
+    } operand;
+    PredicateOp op = PredicateOp::EQ;
+    int64_t target = 0;
+};
+
 // The arguments of a task.
 class CoreTaskArgs : public Arg
 {
@@ -27,8 +40,9 @@ class CoreTaskArgs : public Arg
             refuse("set_dependencies names no tasks, but how many");
             return;
         }
-        tern_after = tasks;
-        tern_after_count = count;
+        static_assert(sizeof(PTO2TaskId) == sizeof(uint64_t), "a task's number");
+        tern_more.deps = reinterpret_cast<const uint64_t *>(tasks);
+        tern_more.deps_count = count;
     }
     void set_dependencies_with_kinds(const PTO2TaskId *tasks, const uint8_t *, uint32_t count)
     {
@@ -40,8 +54,28 @@ class CoreTaskArgs : public Arg
     {
     }
 
-    const PTO2TaskId *tern_after = nullptr;
-    uint32_t tern_after_count = 0;
+    void set_predicate(const CoreTaskPredicate &predicate)
+    {
+        const Tensor *tensor = predicate.operand.tensor;
+        bool is_one = tensor != nullptr && predicate.operand.ndims == tensor->ndims;
+        uint64_t at = is_one ? tensor->start_offset : 0;
+        for (uint32_t d = 0; is_one && d < tensor->ndims; d++) {
+            is_one = predicate.operand.indices[d] < tensor->shapes[d];
+            at += uint64_t{predicate.operand.indices[d]} * tensor->strides[d];
+        }
+        if (!is_one) {
+            refuse("set_predicate names no element of its tensor");
+            return;
+        }
+        tern_more.has_predicate = true;
+        tern_more.element_dtype = tensor->dtype;
+        tern_more.cmp = static_cast<int32_t>(predicate.op);
+        tern_more.element = reinterpret_cast<const void *>(
+            static_cast<uintptr_t>(tensor->buffer.addr + at * get_element_size(tensor->dtype)));
+        tern_more.target = predicate.target;
+    }
+
+    tern_simpler_more tern_more = {};
 };
 
 // The same with an array of its own, of at most N tasks.
@@ -77,6 +111,7 @@ template <int N = 16> class CoreTaskArgsWithDeps : public CoreTaskArgs
 };
 
 using L0TaskArgs = CoreTaskArgs;
+using L0TaskPredicate = CoreTaskPredicate;
 template <int N = 16> using L0TaskArgsWithDeps = CoreTaskArgsWithDeps<N>;
 
 // One for all sources of a shared object: the tensors of the orchestration's arguments.

@@ -253,14 +253,23 @@ static_assert(offsetof(tern_simpler_april_ops, report_fatal) == 5 * sizeof(void 
                   sizeof(tern_simpler_april_ops) == 14 * sizeof(void *),
               "the order of April 2026");
 
+// What arguments of August have beside those of April.
+typedef struct tern_simpler_more {
+    const uint64_t *deps; // tasks to run after; those that are none (UINT64_MAX) do not count
+    uint32_t deps_count;
+    bool has_predicate; // element <cmp> target, else the kernels are not called
+    DataType element_dtype;
+    int32_t cmp; // a tern_cmp
+    const void *element;
+    int64_t target;
+} tern_simpler_more;
+
 // tensormap_and_ringbuffer, August. The order is tern's own.
 typedef struct tern_simpler_august_ops {
     tern_simpler_april_ops april;
-    // kernels: NULL for a task that only orders. deps: more tasks to run after; those that are none
-    // (UINT64_MAX) do not count.
-    TaskOutputTensors (*submit_after)(PTO2Runtime *rt, const MixedKernels *kernels,
-                                      const tern_simpler_arg *args, const uint64_t *deps,
-                                      uint32_t deps_count);
+    // kernels: NULL for a task that only orders.
+    TaskOutputTensors (*submit_more)(PTO2Runtime *rt, const MixedKernels *kernels,
+                                     const tern_simpler_arg *args, const tern_simpler_more *more);
     int32_t (*available_cluster_count)(PTO2Runtime *rt);
     int32_t (*available_aiv_count)(PTO2Runtime *rt);
 } tern_simpler_august_ops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives up with the code that is its scalar: INVALID_ARGS in three ways, or one's own reason.
+// Gives up with the code that is its scalar: INVALID_ARGS in four ways, or one's own reason.
 #include "orchestration_api.h"
 
 extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args)
@@ -12,6 +12,13 @@ extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args)
         rt_report_fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "because of %d", 7);
     } else if (how == 5) {
         none.set_dependencies(nullptr, 4);
+        rt_submit_dummy_task(none);
+    } else if (how == 52) {
+        CoreTaskPredicate behind; // the last element
+        behind.operand.tensor = &args.tensor(0).ref();
+        behind.operand.ndims = 1;
+        behind.operand.indices[0] = args.tensor(0).ref().shapes[0];
+        none.set_predicate(behind);
         rt_submit_dummy_task(none);
     } else if (how == 50) {
         full.add_dep(task, task);

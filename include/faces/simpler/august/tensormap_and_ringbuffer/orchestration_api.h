@@ -4,8 +4,8 @@
 //     extern "C" OrchestrationConfig aicpu_orchestration_config(const ChipTaskArgs &);
 //     extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &args);
 //
-// A kernel's arguments are the addresses of Tensors, then the scalars. What is not here: captured
-// graphs (rt_graph_begin), predicates of tasks.
+// A kernel's arguments are the addresses of Tensors, then the scalars. Captured graphs
+// (rt_graph_begin) are not here.
 #ifndef TERN_FACES_SIMPLER_AUGUST_TENSORMAP_ORCHESTRATION_API_H
 #define TERN_FACES_SIMPLER_AUGUST_TENSORMAP_ORCHESTRATION_API_H
 
@@ -40,36 +40,33 @@ inline const tern_simpler_august_ops *tern_simpler_august()
     return reinterpret_cast<const tern_simpler_august_ops *>(tern_simpler_current_runtime->ops);
 }
 
-inline TaskOutputTensors tern_simpler_submit_after(const MixedKernels *kernels,
-                                                   const CoreTaskArgs &args)
+inline TaskOutputTensors tern_simpler_submit(const MixedKernels *kernels, const CoreTaskArgs &args)
 {
-    static_assert(sizeof(PTO2TaskId) == sizeof(uint64_t), "a task's number");
-    const uint64_t *after = reinterpret_cast<const uint64_t *>(args.tern_after);
-    return tern_simpler_august()->submit_after(tern_simpler_current_runtime, kernels, &args, after,
-                                               args.tern_after_count);
+    return tern_simpler_august()->submit_more(tern_simpler_current_runtime, kernels, &args,
+                                              &args.tern_more);
 }
 
 inline TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args)
 {
-    return tern_simpler_submit_after(&kernels, args);
+    return tern_simpler_submit(&kernels, args);
 }
 inline TaskOutputTensors rt_submit_aic_task(int32_t kernel_id, const CoreTaskArgs &args)
 {
     MixedKernels kernels;
     kernels.aic_kernel_id = kernel_id;
-    return tern_simpler_submit_after(&kernels, args);
+    return tern_simpler_submit(&kernels, args);
 }
 inline TaskOutputTensors rt_submit_aiv_task(int32_t kernel_id, const CoreTaskArgs &args)
 {
     MixedKernels kernels;
     kernels.aiv0_kernel_id = kernel_id;
-    return tern_simpler_submit_after(&kernels, args);
+    return tern_simpler_submit(&kernels, args);
 }
 
 // A task that runs no kernel: it comes after what its arguments say, and others come after it.
 inline TaskOutputTensors rt_submit_dummy_task(const CoreTaskArgs &args)
 {
-    return tern_simpler_submit_after(nullptr, args);
+    return tern_simpler_submit(nullptr, args);
 }
 
 // Of this run: clusters (an AIC and two AIV cores each), and AIV cores.
