@@ -413,7 +413,7 @@ static int print_help(void)
         "  -o FILE      the result (a.out; with -c, SRC.o)\n"
         "  --runtime NAME  with the headers of a chip runtime: host_build_graph,\n"
         "               aicpu_build_graph, tensormap_and_ringbuffer, or april/ and one of these,\n"
-        "               or august/tensormap_and_ringbuffer\n"
+        "               or august/ and the first or the last of these\n"
         "\n"
         "All other options go to the compiler. Without -std=, -std=c++17; without -O, -O2.");
     return 0;

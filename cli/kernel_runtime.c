@@ -7,13 +7,10 @@
 #include "kernel_cc.h"
 
 static const char *const names[] = {
-    "host_build_graph",
-    "aicpu_build_graph",
-    "tensormap_and_ringbuffer",
-    "april/host_build_graph",
-    "april/aicpu_build_graph",
-    "april/tensormap_and_ringbuffer",
-    "august/tensormap_and_ringbuffer",
+    "host_build_graph",         "aicpu_build_graph",
+    "tensormap_and_ringbuffer", "april/host_build_graph",
+    "april/aicpu_build_graph",  "april/tensormap_and_ringbuffer",
+    "august/host_build_graph",  "august/tensormap_and_ringbuffer",
 };
 
 int kernel_take_runtime(struct kernel_job *job, char **argv, int left)
@@ -38,8 +35,8 @@ bool kernel_check_runtime(const struct kernel_job *job)
     if (!known) {
         fprintf(stderr,
                 "tern kernel-cc: there is no runtime '%s': host_build_graph, aicpu_build_graph, "
-                "tensormap_and_ringbuffer, or one of them behind april/, or the last behind "
-                "august/\n",
+                "tensormap_and_ringbuffer, or one of them behind april/, or the first or last "
+                "behind august/\n",
                 job->runtime);
     }
     return known;

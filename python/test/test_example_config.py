@@ -108,8 +108,8 @@ BAD = {
                    "there is no kernel in it"),
     "runtime": ('"host_build_graph"', '"host_built_graph"', 'RUNTIME_CONFIG["runtime"]',
                 "there is no runtime 'host_built_graph': host_build_graph, aicpu_build_graph or "
-                "tensormap_and_ringbuffer, or one of them behind april/, or the last behind "
-                "august/; did you mean 'host_build_graph'?"),
+                "tensormap_and_ringbuffer, or one of them behind april/, or the first or last "
+                "behind august/; did you mean 'host_build_graph'?"),
     "block_dim": ('"block_dim": 1', '"block_dim": 86', 'RUNTIME_CONFIG["block_dim"]',
                   "it is 86; it must be 1 to 85"),
     "rounds": ('"block_dim": 1', '"block_dim": 1, "rounds": 0', 'RUNTIME_CONFIG["rounds"]',

@@ -60,6 +60,7 @@ jobs_of() {
     for source in add add_scalar mul slow copy late counts; do
         job august/tensormap_and_ringbuffer "augustt_$source" "tensors/$source.cpp"
     done
+    job august/host_build_graph august_host_build_graph.vector august/host_build_graph/vector.cpp
     for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer} \
         august/tensormap_and_ringbuffer; do
         for source in "$sources/$runtime"/*.cpp; do
@@ -144,6 +145,7 @@ runs_all() {
         runs $case april august_tensormap_and_ringbuffer.vector - 3 \
             augustt_add augustt_add_scalar augustt_mul
     done
+    runs vector47 april august_host_build_graph.vector - 3 augustt_add augustt_add_scalar augustt_mul
     runs order april august_tensormap_and_ringbuffer.order - 2 augustt_slow augustt_copy
     runs predicate april august_tensormap_and_ringbuffer.predicate - 2 augustt_slow augustt_copy
     runs counts april august_tensormap_and_ringbuffer.counts - 5
@@ -213,7 +215,7 @@ refuses_wrong_runtimes() {
 headers_come_in_any_order() {
     local runtime name folders header headers compiler standard
     for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer} \
-        august/tensormap_and_ringbuffer; do
+        august/{host_build_graph,tensormap_and_ringbuffer}; do
         name=${runtime/\//_}
         folders=("$root/include/faces/simpler/$runtime" "$root/include/faces/simpler")
         [[ $runtime != */* ]] || folders+=("$root/include/faces/simpler/${runtime%/*}")

@@ -22,7 +22,8 @@ from .usercode import load_module
 
 NAME = "kernel_config.py"
 _MARCH = ("host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer")
-RUNTIMES = _MARCH + tuple(f"april/{name}" for name in _MARCH) + (f"august/{_MARCH[-1]}",)
+RUNTIMES = _MARCH + tuple(f"april/{name}" for name in _MARCH) + (
+    f"august/{_MARCH[0]}", f"august/{_MARCH[-1]}")
 _TABLES = ("ORCHESTRATION", "KERNELS", "RUNTIME_CONFIG", "RUNTIME_ENV", "DISTRIBUTED_CONFIG")
 MOST_FUNC_ID = 1023
 MOST_CLUSTERS = 85
@@ -155,7 +156,7 @@ def _read_runtime(module: ModuleType, file: Path, distributed: bool) -> RuntimeC
     runtime = fields.raw("runtime", RUNTIMES[0])
     if not isinstance(runtime, str) or runtime not in RUNTIMES:
         raise Problem(f"there is no runtime {shown(runtime)}: {listed(_MARCH)}, or one of them "
-                      f"behind april/, or the last behind august/{nearest_only(runtime, RUNTIMES)}", fields.at("runtime"))
+                      f"behind april/, or the first or last behind august/{nearest_only(runtime, RUNTIMES)}", fields.at("runtime"))
     return RuntimeConfig(
         str(runtime),
         fields.integer("aicpu_thread_num", 1 if distributed else 3, 1, 64),

@@ -15,6 +15,11 @@ namespace tmr
 using ::make_tensor_external;
 using ::Tensor;
 } // namespace tmr
+namespace hbg
+{
+using ::make_tensor_external;
+using ::Tensor;
+} // namespace hbg
 } // namespace simpler
 
 #endif
