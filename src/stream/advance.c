@@ -81,18 +81,20 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
         }
         break;
     case TERN__OP_KERNEL:
-        if (stream->status == TERN_OK) {
+        if (!tern__stream_drops(stream)) {
             int status = tern__device_start(op);
             if (status == TERN_OK) {
                 return false;
             }
-            stream->status = status;
-            snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s' cannot start: %s",
-                     op->name, tern_last_error());
+            if (stream->status == TERN_OK) {
+                stream->status = status;
+                snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s' cannot start: %s",
+                         op->name, tern_last_error());
+            }
         }
         break;
     case TERN__OP_CALL:
-        if (stream->status != TERN_OK && op->dropped == NULL) {
+        if (tern__stream_drops(stream) && op->dropped == NULL) {
             happen_if_any(op->point, others);
             break;
         }

@@ -45,7 +45,7 @@ static bool take(const struct tern_stream *stream)
 static void run(struct tern_stream *stream)
 {
     struct tern__stream_op *op = stream->first;
-    bool drop = stream->status != TERN_OK;
+    bool drop = tern__stream_drops(stream);
     int status = TERN_OK;
     if (drop) {
         tern__set_error("%s", stream->sentence);

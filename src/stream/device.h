@@ -44,6 +44,7 @@ struct tern__stream_op {
     // so that neither threads nor calls know of what follows them.
     void (*ended)(struct tern__stream_op *op);
     uint64_t launch; // of the process's kernels, from 1
+    uint64_t event;  // of a wait: the number of its event
     int blocks;
     int left; // blocks that have not returned
     bool started;
@@ -63,6 +64,7 @@ struct tern_stream {
     bool summoned;                  // a thread comes for that call
     bool waited_for;                // a waiting thread ran its last call
     bool leaves;                    // is being destroyed
+    bool goes_on;                   // what follows a failure is run
     int64_t ended_ns;               // when something last ended, or was appended to an empty stream
     int status;                     // the first failure since the last sync
     char sentence[TERN_ERROR_BYTES];
@@ -70,6 +72,7 @@ struct tern_stream {
 
 struct tern_event {
     struct tern__handle handle;
+    uint64_t number;                   // of the process's events that were waited for; 0: never
     struct tern__stream_point *latest; // NULL: never recorded
 };
 
@@ -97,6 +100,15 @@ void tern__event_mean(struct tern_event *event, struct tern__stream_point *point
 
 // One of its users has gone. NULL is allowed.
 void tern__stream_point_let_go(struct tern__stream_point *point);
+
+// Whether what follows is left out: the stream has failed, and does not go on.
+static inline bool tern__stream_drops(const struct tern_stream *stream)
+{
+    return stream->status != TERN_OK && !stream->goes_on;
+}
+
+// Whether a stream has a wait for the event of this number that it has not passed.
+bool tern__streams_wait_for(uint64_t event);
 
 // What timeout_ns of a public call means, without the lock.
 int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_ns);

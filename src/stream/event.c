@@ -8,6 +8,7 @@
 #include "base/public.h"
 #include "stream/call.h"
 #include "stream/device.h"
+#include "stream/more.h"
 
 static int event_create(tern_event **event)
 {
@@ -76,6 +77,9 @@ static int append_event(const char *call, tern_stream *stream, tern_event *event
         op->point->users++;
     }
     if (kind == TERN__OP_WAIT) {
+        static uint64_t numbers;
+        event->number = event->number != 0 ? event->number : ++numbers;
+        op->event = event->number;
         tern__calls_hurry();
     }
     tern__stream_append(stream, op);
@@ -147,6 +151,18 @@ static int event_test(tern_event *event)
 int tern_event_test(tern_event *event)
 {
     return TERN__CALL(event_test(event));
+}
+
+int tern__event_is_waited_for(tern_event *event)
+{
+    TERN_TRY(check_event("tern__event_is_waited_for", event));
+    tern__device_lock();
+    bool waits = event->number != 0 && tern__streams_wait_for(event->number);
+    tern__device_unlock();
+    if (waits) {
+        sched_yield(); // as in tern_stream_test
+    }
+    return waits;
 }
 
 static int event_elapsed(tern_event *from, tern_event *to, int64_t *elapsed_ns)

@@ -10,10 +10,12 @@
 #include "base/public.h"
 #include "stream/call.h"
 #include "stream/device.h"
+#include "stream/more.h"
 
 // The process's, linked; under the lock.
 static struct tern_stream *newest;
 static uint64_t launches;
+static int64_t event_limit_ns; // 0: none
 
 // The child of a fork has none.
 static void forget_streams(void)
@@ -169,6 +171,50 @@ static int say_stuck(const char *call, const struct tern_stream *stream, int64_t
                       op->left, op->blocks, op->name, seconds);
 }
 
+int tern__stream_go_on(tern_stream *stream, bool goes_on)
+{
+    TERN_TRY(tern__handle_check("tern__stream_go_on", stream, TERN__STREAM));
+    tern__device_lock();
+    stream->goes_on = goes_on;
+    tern__device_unlock();
+    return TERN_OK;
+}
+
+bool tern__streams_wait_for(uint64_t event)
+{
+    for (const struct tern_stream *stream = newest; stream != NULL; stream = stream->older) {
+        for (const struct tern__stream_op *op = stream->first; op != NULL; op = op->next) {
+            if (op->kind == TERN__OP_WAIT && op->event == event) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void tern__stream_limit_events(int64_t limit_ns)
+{
+    tern__device_lock();
+    event_limit_ns = limit_ns;
+    tern__device_unlock();
+}
+
+int64_t tern__stream_event_limit(void)
+{
+    tern__device_lock();
+    int64_t limit_ns = event_limit_ns;
+    tern__device_unlock();
+    return limit_ns;
+}
+
+// How long nothing may end now: a wait with the default deadline for a stream that waits for an
+// event has that of events. Under the lock.
+static int64_t patience(const struct tern_stream *stream, int64_t timeout_ns, bool is_default)
+{
+    bool of_events = is_default && event_limit_ns != 0 && stream->first->kind == TERN__OP_WAIT;
+    return of_events ? event_limit_ns : timeout_ns;
+}
+
 // Sleeps until so many have ended; runs calls of the stream that nobody has begun.
 static int wait_ended(const char *call, struct tern_stream *stream, uint64_t wanted,
                       int64_t timeout_ns, bool runs)
@@ -179,9 +225,10 @@ static int wait_ended(const char *call, struct tern_stream *stream, uint64_t wan
             continue;
         }
         int64_t since = stream->ended_ns > begin_ns ? stream->ended_ns : begin_ns;
-        int64_t deadline = timeout_ns > INT64_MAX - since ? INT64_MAX : since + timeout_ns;
+        int64_t long_ns = patience(stream, timeout_ns, runs);
+        int64_t deadline = long_ns > INT64_MAX - since ? INT64_MAX : since + long_ns;
         if (tern__now_ns() >= deadline) {
-            return say_stuck(call, stream, timeout_ns);
+            return say_stuck(call, stream, long_ns);
         }
         tern__device_sleep(deadline);
     }

@@ -7,6 +7,9 @@
 
 TERN_BEGIN_DECLS
 
+#define ACL_CONTINUE_ON_FAILURE 0x00000000U
+#define ACL_STOP_ON_FAILURE 0x00000001U
+
 #define ACL_EVENT_SYNC 0x00000001U
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
 #define ACL_EVENT_TIME_LINE 0x00000008U
@@ -31,6 +34,12 @@ typedef enum aclrtStreamStatus {
     ACL_STREAM_STATUS_NOT_READY = 1,
     ACL_STREAM_STATUS_RESERVED = 0xFFFF,
 } aclrtStreamStatus;
+
+typedef enum aclrtEventWaitStatus {
+    ACL_EVENT_WAIT_STATUS_COMPLETE = 0,
+    ACL_EVENT_WAIT_STATUS_NOT_READY = 1,
+    ACL_EVENT_WAIT_STATUS_RESERVED = 0xFFFF,
+} aclrtEventWaitStatus;
 
 typedef enum aclrtCallbackBlockType {
     ACL_CALLBACK_NO_BLOCK = 0,
@@ -142,6 +151,13 @@ TERN_API aclError aclrtDestroyStreamForce(aclrtStream stream);
 TERN_API aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
 TERN_API aclError aclrtStreamAbort(aclrtStream stream);
 
+// Whether what follows a failure in the stream is run (ACL_CONTINUE_ON_FAILURE) or not, until the
+// failure has been told by aclrtSynchronizeStream (ACL_STOP_ON_FAILURE, as a stream is made).
+TERN_API aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+
+// NULL: the default stream, which is in order with its caller.
+TERN_API aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+
 // 0, or why a kernel of the stream failed since the last call. timeoutMs below 0: as long as
 // tern_stream_sync.
 TERN_API aclError aclrtSynchronizeStream(aclrtStream stream);
@@ -158,6 +174,14 @@ TERN_API aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 TERN_API aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 TERN_API aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 TERN_API aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
+
+// COMPLETE when streams have passed every aclrtStreamWaitEvent for the event.
+TERN_API aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+
+// Seconds that a stream may wait for an event, 0: no end; then waits for the stream that have no
+// time of their own return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. For all streams of the process.
+TERN_API aclError aclrtSetOpWaitTimeout(uint32_t timeout);
+
 TERN_API aclError aclrtSynchronizeEvent(aclrtEvent event);
 TERN_API aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeoutMs);
 TERN_API aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);

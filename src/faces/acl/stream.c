@@ -4,11 +4,13 @@
 
 #include "tern/stream.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "faces/acl/state.h"
 #include "runtime/rt.h"
+#include "stream/more.h"
 
 aclError aclrtCreateStream(aclrtStream *stream)
 {
@@ -25,6 +27,34 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uin
     (void)priority;
     (void)flag;
     return aclrtCreateStream(stream);
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
+{
+    const char *call = "aclrtSetStreamFailureMode";
+    if (stream == NULL) {
+        return tern__acl_no_pointer(call, "stream");
+    }
+    if (mode != ACL_CONTINUE_ON_FAILURE && mode != ACL_STOP_ON_FAILURE) {
+        return tern__acl_error(tern__fail(TERN_ERR_ARG,
+                                          "%s: mode is %" PRIu64 "; it is "
+                                          "ACL_CONTINUE_ON_FAILURE (0) or ACL_STOP_ON_FAILURE (1)",
+                                          call, mode));
+    }
+    return tern__acl_error(tern__stream_go_on(stream, mode == ACL_CONTINUE_ON_FAILURE));
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream)
+{
+    aclrtContext context;
+    if (stream == NULL) {
+        return tern__acl_no_pointer("aclrtCtxGetCurrentDefaultStream", "stream");
+    }
+    aclError error = aclrtGetCurrentContext(&context);
+    if (error == ACL_SUCCESS) {
+        *stream = NULL;
+    }
+    return error;
 }
 
 // A failure of kernels is told: programs look at the number only.
@@ -157,8 +187,10 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
     // What is appended to the default stream later begins when its caller goes on.
-    return tern__acl_error(stream != NULL ? tern_stream_wait_event(stream, event)
-                                          : tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
+    int64_t limit_ns = tern__stream_event_limit();
+    return tern__acl_error(
+        stream != NULL ? tern_stream_wait_event(stream, event)
+                       : tern_event_sync(event, limit_ns != 0 ? limit_ns : TERN_TIMEOUT_DEFAULT));
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
@@ -185,6 +217,25 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     }
     *status =
         happened != 0 ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
+{
+    if (status == NULL) {
+        return tern__acl_no_pointer("aclrtQueryEventWaitStatus", "status");
+    }
+    int waits = tern__event_is_waited_for(event);
+    if (waits < 0) {
+        return tern__acl_error(waits);
+    }
+    *status = waits != 0 ? ACL_EVENT_WAIT_STATUS_NOT_READY : ACL_EVENT_WAIT_STATUS_COMPLETE;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout)
+{
+    tern__stream_limit_events(timeout == 0 ? TERN_TIMEOUT_NEVER : INT64_C(1000000000) * timeout);
     return ACL_SUCCESS;
 }
 
