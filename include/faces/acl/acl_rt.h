@@ -18,6 +18,12 @@ TERN_BEGIN_DECLS
 
 typedef enum aclrtRunMode { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
 
+typedef enum aclrtFloatOverflowMode {
+    ACL_RT_OVERFLOW_MODE_SATURATION = 0,
+    ACL_RT_OVERFLOW_MODE_INFNAN = 1,
+    ACL_RT_OVERFLOW_MODE_UNDEF = 2,
+} aclrtFloatOverflowMode;
+
 typedef enum aclrtEventStatus {
     ACL_EVENT_STATUS_COMPLETE = 0,
     ACL_EVENT_STATUS_NOT_READY = 1,
@@ -79,10 +85,23 @@ typedef void (*aclrtCallback)(void *userData);
 
 // Devices have numbers 0 to 63: one for each rank that there may be. Which rank this is, the
 // launcher, the root info or the rank table says. Set gives the thread the device's own context.
+// Reset, which may come as often as Set or not, changes nothing; nor does its Force.
+//
+// The count is that of the ranks in a rank of `tern run`, else 64. Where ASCEND_RT_VISIBLE_DEVICES
+// lists devices ("0,1", "2-5,7") there are as many, with numbers from 0.
 TERN_API aclError aclrtSetDevice(int32_t deviceId);
 TERN_API aclError aclrtGetDevice(int32_t *deviceId);
 TERN_API aclError aclrtResetDevice(int32_t deviceId);
+TERN_API aclError aclrtResetDeviceForce(int32_t deviceId);
 TERN_API aclError aclrtGetDeviceCount(uint32_t *count);
+
+// The number in ASCEND_RT_VISIBLE_DEVICES, and back; without a list the same number.
+TERN_API aclError aclrtGetPhyDevIdByLogicDevId(int32_t logicDevId, int32_t *phyDevId);
+TERN_API aclError aclrtGetLogicDevIdByPhyDevId(int32_t phyDevId, int32_t *logicDevId);
+
+// Remembered for the thread's device, without an effect: SATURATION at first. UNDEF is refused.
+TERN_API aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
+TERN_API aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 TERN_API aclError aclrtGetRunMode(aclrtRunMode *runMode);
 TERN_API const char *aclrtGetSocName(void);
 TERN_API aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,

@@ -2,11 +2,14 @@
 // Devices and contexts: numbers that a thread is put on. Set-up path.
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "faces/acl/state.h"
+#include "faces/acl/visible.h"
 #include "runtime/rt.h"
 #include "tern/comm.h"
 
@@ -21,6 +24,8 @@ static _Atomic uint32_t initialised;
 static struct context own[TERN_RANKS_MAX];
 
 static _Thread_local struct context *current;
+
+static _Atomic uint32_t overflow_modes[TERN_RANKS_MAX]; // of the devices
 
 static bool is_own(const struct context *context)
 {
@@ -48,9 +53,14 @@ aclError aclFinalize(void)
 
 static aclError check_device(const char *call, int32_t device)
 {
-    if (device < 0 || device >= TERN_RANKS_MAX) {
-        tern__set_error("%s: device %d; there are devices 0 to %d", call, device,
-                        TERN_RANKS_MAX - 1);
+    struct tern__acl_visible visible;
+    if (tern__acl_visible(call, &visible) != TERN_OK) {
+        return tern__acl_error(TERN_ERR_ARG);
+    }
+    if (device < 0 || device >= visible.count) {
+        tern__set_error("%s: device %d; there are devices 0 to %d%s", call, device,
+                        visible.count - 1,
+                        visible.listed ? ", as many as ASCEND_RT_VISIBLE_DEVICES lists" : "");
         return tern__acl_fail(ACL_ERROR_RT_INVALID_DEVICEID);
     }
     return ACL_SUCCESS;
@@ -87,12 +97,87 @@ aclError aclrtResetDevice(int32_t deviceId)
     return check_device("aclrtResetDevice", deviceId);
 }
 
+aclError aclrtResetDeviceForce(int32_t deviceId)
+{
+    return check_device("aclrtResetDeviceForce", deviceId);
+}
+
 aclError aclrtGetDeviceCount(uint32_t *count)
 {
+    const char *call = "aclrtGetDeviceCount";
+    struct tern__acl_visible visible;
+    long ranks = 0;
     if (count == NULL) {
-        return tern__acl_no_pointer("aclrtGetDeviceCount", "count");
+        return tern__acl_no_pointer(call, "count");
     }
-    *count = TERN_RANKS_MAX; // one for each rank that there may be
+    if (tern__acl_visible(call, &visible) != TERN_OK) {
+        return tern__acl_error(TERN_ERR_ARG);
+    }
+    // One for each rank that there is, or may be.
+    if (!visible.listed &&
+        tern__parse_integer(getenv("TERN_NRANKS"), 1, TERN_RANKS_MAX, &ranks) == 0) {
+        visible.count = (int32_t)ranks;
+    }
+    *count = (uint32_t)visible.count;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetPhyDevIdByLogicDevId(int32_t logicDevId, int32_t *phyDevId)
+{
+    const char *call = "aclrtGetPhyDevIdByLogicDevId";
+    struct tern__acl_visible visible;
+    if (phyDevId == NULL) {
+        return tern__acl_no_pointer(call, "phyDevId");
+    }
+    aclError error = check_device(call, logicDevId);
+    if (error == ACL_SUCCESS && tern__acl_visible(call, &visible) == TERN_OK) {
+        *phyDevId = visible.numbers[logicDevId];
+    }
+    return error;
+}
+
+aclError aclrtGetLogicDevIdByPhyDevId(int32_t phyDevId, int32_t *logicDevId)
+{
+    const char *call = "aclrtGetLogicDevIdByPhyDevId";
+    struct tern__acl_visible visible;
+    if (logicDevId == NULL) {
+        return tern__acl_no_pointer(call, "logicDevId");
+    }
+    if (tern__acl_visible(call, &visible) != TERN_OK) {
+        return tern__acl_error(TERN_ERR_ARG);
+    }
+    for (int32_t i = 0; i < visible.count; i++) {
+        if (visible.numbers[i] == phyDevId) {
+            *logicDevId = i;
+            return ACL_SUCCESS;
+        }
+    }
+    tern__set_error("%s: device %d does not exist%s", call, phyDevId,
+                    visible.listed ? " among those of ASCEND_RT_VISIBLE_DEVICES" : "");
+    return tern__acl_fail(ACL_ERROR_RT_INVALID_DEVICEID);
+}
+
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode)
+{
+    const char *call = "aclrtSetDeviceSatMode";
+    if ((unsigned)mode >= (unsigned)ACL_RT_OVERFLOW_MODE_UNDEF) {
+        return tern__acl_error(
+            tern__fail(TERN_ERR_ARG,
+                       "%s: mode is %d; it is ACL_RT_OVERFLOW_MODE_SATURATION (0) "
+                       "or ACL_RT_OVERFLOW_MODE_INFNAN (1)",
+                       call, (int)mode));
+    }
+    tern__flag_store(&overflow_modes[tern__acl_device()], (uint32_t)mode);
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode)
+{
+    if (mode == NULL) {
+        return tern__acl_no_pointer("aclrtGetDeviceSatMode", "mode");
+    }
+    uint32_t word = tern__flag_load(&overflow_modes[tern__acl_device()]);
+    *mode = (aclrtFloatOverflowMode)word;
     return ACL_SUCCESS;
 }
 

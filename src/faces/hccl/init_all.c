@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
+#include "faces/acl/visible.h"
 #include "faces/hccl/root.h"
 #include "faces/hccl/state.h"
 
@@ -42,16 +44,21 @@ static HcclResult check_devices(const char *call, uint32_t count, const int32_t 
         return tern__hccl_refuse(call, HCCL_E_PARA, "ndev is %u; there are 1 to %d", count,
                                  TERN_RANKS_MAX);
     }
+    struct tern__acl_visible visible;
+    int status = tern__acl_visible(call, &visible);
+    if (status != TERN_OK) {
+        return tern__hccl_result(tern__public_end(call, status));
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t same = 0;
         while (devices[same] != devices[i]) {
             same++;
         }
-        if (devices[i] < 0 || devices[i] >= TERN_RANKS_MAX || same != i) {
+        if (devices[i] < 0 || devices[i] >= visible.count || same != i) {
             return tern__hccl_refuse(call, HCCL_E_PARA,
                                      "devices[%u] is %d, which %s; there are devices 0 to %d", i,
                                      devices[i], same != i ? "comes twice" : "does not exist",
-                                     TERN_RANKS_MAX - 1);
+                                     visible.count - 1);
         }
     }
     return HCCL_SUCCESS;
