@@ -38,5 +38,5 @@ function(tern_face_library name prefix)
         "-Wl,--filter=$<TARGET_FILE_NAME:tern_hccl_face>")
 endfunction()
 
-tern_face_library(ascendcl acl acl/acl.h acl/acl_base.h acl/acl_rt.h)
+tern_face_library(ascendcl acl acl/acl.h acl/acl_base.h acl/acl_prof.h acl/acl_rt.h)
 tern_face_library(hccl Hc[a-z]+ hccl/hccl.h hccl/hccl_comm.h)

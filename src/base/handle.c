@@ -58,6 +58,7 @@ static const struct {
     [TERN__DOMAIN] = {"domain", "a domain"},
     [TERN__WAITER] = {"waiter", "a waiter"},
     [TERN__ACL_CONTEXT] = {"context", "an aclrtContext"},
+    [TERN__ACL_PROFILE] = {"config of a profile", "an aclprofConfig"},
 };
 _Static_assert(sizeof names / sizeof names[0] == TERN__HANDLE_KINDS, "a name for each kind");
 

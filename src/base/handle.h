@@ -41,6 +41,7 @@ enum tern__handle_kind {
     TERN__DOMAIN,
     TERN__WAITER,
     TERN__ACL_CONTEXT, // aclrtContext of include/faces/acl
+    TERN__ACL_PROFILE, // its aclprofConfig
     TERN__HANDLE_KINDS,
 };
 

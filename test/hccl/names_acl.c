@@ -6,6 +6,7 @@
 
 #include "acl/acl.h"
 #include "acl/acl_base.h"
+#include "acl/acl_prof.h"
 #include "acl/acl_rt.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
@@ -103,6 +104,13 @@ IS_OF(aclTensorDesc *, aclCreateTensorDesc, aclDataType, int, const int64_t *, a
 IS_OF(void, aclDestroyTensorDesc, const aclTensorDesc *);
 IS_OF(aclError, aclmdlLoadFromFile, const char *, uint32_t *);
 IS_OF(aclError, aclmdlUnload, uint32_t);
+IS_OF(aclError, aclprofInit, const char *, size_t);
+IS_OF(aclError, aclprofFinalize, void);
+IS_OF(aclprofConfig *, aclprofCreateConfig, uint32_t *, uint32_t, aclprofAicoreMetrics,
+      const aclprofAicoreEvents *, uint64_t);
+IS_OF(aclError, aclprofDestroyConfig, const aclprofConfig *);
+IS_OF(aclError, aclprofStart, const aclprofConfig *);
+IS_OF(aclError, aclprofStop, const aclprofConfig *);
 IS_OF(rtError_t, rtSetDevice, int32_t);
 IS_OF(rtError_t, rtStreamCreate, rtStream_t *, int32_t);
 IS_OF(rtError_t, rtStreamDestroy, rtStream_t);
@@ -245,6 +253,19 @@ SAME(ACL_HBM_MEM_HUGE, 4);
 SAME(ACL_HBM_MEM_NORMAL, 5);
 SAME(ACL_HOST_REGISTER_MAPPED, 0);
 SAME(ACL_RT_THREAD_LEVEL, 0);
+SAME(ACL_PROF_ACL_API, 0x0001);
+SAME(ACL_PROF_TASK_TIME, 0x0002);
+SAME(ACL_PROF_AICORE_METRICS, 0x0004);
+SAME(ACL_PROF_AICPU, 0x0008);
+SAME(ACL_PROF_L2CACHE, 0x0010);
+SAME(ACL_PROF_HCCL_TRACE, 0x0020);
+SAME(ACL_AICORE_ARITHMETIC_UTILIZATION, 0);
+SAME(ACL_AICORE_PIPE_UTILIZATION, 1);
+SAME(ACL_AICORE_MEMORY_BANDWIDTH, 2);
+SAME(ACL_AICORE_L0B_AND_WIDTH, 3);
+SAME(ACL_AICORE_RESOURCE_CONFLICT_RATIO, 4);
+SAME(ACL_AICORE_MEMORY_UB, 5);
+SAME(ACL_AICORE_NONE, 0xFF);
 SAME(HCCL_CMD_INVALID, 0);
 SAME(HCCL_CMD_BROADCAST, 1);
 SAME(HCCL_CMD_ALLREDUCE, 2);

@@ -51,7 +51,7 @@ aclError aclFinalize(void)
     return ACL_SUCCESS;
 }
 
-static aclError check_device(const char *call, int32_t device)
+aclError tern__acl_check_device(const char *call, int32_t device)
 {
     struct tern__acl_visible visible;
     if (tern__acl_visible(call, &visible) != TERN_OK) {
@@ -76,7 +76,7 @@ int32_t tern__acl_device(void)
 
 aclError aclrtSetDevice(int32_t deviceId)
 {
-    aclError error = check_device("aclrtSetDevice", deviceId);
+    aclError error = tern__acl_check_device("aclrtSetDevice", deviceId);
     if (error == ACL_SUCCESS) {
         current = &own[deviceId];
     }
@@ -94,12 +94,12 @@ aclError aclrtGetDevice(int32_t *deviceId)
 
 aclError aclrtResetDevice(int32_t deviceId)
 {
-    return check_device("aclrtResetDevice", deviceId);
+    return tern__acl_check_device("aclrtResetDevice", deviceId);
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId)
 {
-    return check_device("aclrtResetDeviceForce", deviceId);
+    return tern__acl_check_device("aclrtResetDeviceForce", deviceId);
 }
 
 aclError aclrtGetDeviceCount(uint32_t *count)
@@ -129,7 +129,7 @@ aclError aclrtGetPhyDevIdByLogicDevId(int32_t logicDevId, int32_t *phyDevId)
     if (phyDevId == NULL) {
         return tern__acl_no_pointer(call, "phyDevId");
     }
-    aclError error = check_device(call, logicDevId);
+    aclError error = tern__acl_check_device(call, logicDevId);
     if (error == ACL_SUCCESS && tern__acl_visible(call, &visible) == TERN_OK) {
         *phyDevId = visible.numbers[logicDevId];
     }
@@ -212,8 +212,8 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
     if (canAccessPeer == NULL) {
         return tern__acl_no_pointer(call, "canAccessPeer");
     }
-    aclError error = check_device(call, deviceId);
-    error = error == ACL_SUCCESS ? check_device(call, peerDeviceId) : error;
+    aclError error = tern__acl_check_device(call, deviceId);
+    error = error == ACL_SUCCESS ? tern__acl_check_device(call, peerDeviceId) : error;
     if (error == ACL_SUCCESS) {
         *canAccessPeer = deviceId != peerDeviceId;
     }
@@ -223,12 +223,12 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags)
 {
     (void)flags;
-    return check_device("aclrtDeviceEnablePeerAccess", peerDeviceId);
+    return tern__acl_check_device("aclrtDeviceEnablePeerAccess", peerDeviceId);
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId)
 {
-    return check_device("aclrtDeviceDisablePeerAccess", peerDeviceId);
+    return tern__acl_check_device("aclrtDeviceDisablePeerAccess", peerDeviceId);
 }
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
@@ -237,7 +237,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
     if (context == NULL) {
         return tern__acl_no_pointer(call, "context");
     }
-    aclError error = check_device(call, deviceId);
+    aclError error = tern__acl_check_device(call, deviceId);
     if (error != ACL_SUCCESS) {
         return error;
     }

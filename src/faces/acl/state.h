@@ -19,6 +19,9 @@ aclError tern__acl_no_pointer(const char *call, const char *what);
 // Of the calling thread: what it has set, else 0.
 int32_t tern__acl_device(void);
 
+// ACL_SUCCESS when there is a device of this number for the program.
+aclError tern__acl_check_device(const char *call, int32_t device);
+
 // What a timeoutMs means to tern: below 0 its default.
 int64_t tern__acl_timeout(int32_t timeout_ms);
 
