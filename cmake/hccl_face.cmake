@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# libhccl.so and libascendcl.so in lib/hccl-face/, for programs that load HCCL and ACL by the names of
-# the vendor's libraries. Each has the names that its headers in include/faces declare, and no other.
-# What they do is tern's face of HCCL and ACL, in one library behind both, since they share streams
-# and memory: the two are filters of it (ld --filter), whose names the loader looks up there.
+# libhccl.so, libhcomm.so and libascendcl.so in lib/hccl-face/ (installed: lib/tern/hccl-face), for
+# programs that load HCCL and ACL by the names of the vendor's libraries. Each has the names that its
+# headers in include/faces declare, and no other. What they do is tern's face of HCCL and ACL, in one
+# library behind them, since they share streams and memory: they are filters of it (ld --filter),
+# whose names the loader looks up there.
 
 set(tern_face_dir "${PROJECT_BINARY_DIR}/lib/hccl-face")
 set(tern_face_made "${PROJECT_BINARY_DIR}/hccl-face")
@@ -11,7 +12,8 @@ set(tern_face_made "${PROJECT_BINARY_DIR}/hccl-face")
 file(CONFIGURE OUTPUT "${tern_face_made}/face.map"
     CONTENT "{ global: acl*; Hccl*; Hcom*; local: *; };\n" @ONLY)
 add_library(tern_hccl_face SHARED $<TARGET_OBJECTS:tern_objects>)
-set_target_properties(tern_hccl_face PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${tern_face_dir}")
+set_target_properties(tern_hccl_face PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${tern_face_dir}" INSTALL_RPATH "")
 target_link_libraries(tern_hccl_face PRIVATE pthread ${CMAKE_DL_LIBS} m)
 # -Bsymbolic: it stays by itself in a program that has libtern.so, too.
 target_link_options(tern_hccl_face PRIVATE
@@ -33,10 +35,13 @@ function(tern_face_library name prefix)
     add_library(tern_face_${name} SHARED "${tern_face_made}/${name}.c")
     add_dependencies(tern_face_${name} tern_hccl_face)
     set_target_properties(tern_face_${name} PROPERTIES
-        OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY "${tern_face_dir}" BUILD_RPATH "$ORIGIN")
+        OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY "${tern_face_dir}" BUILD_RPATH "$ORIGIN"
+        INSTALL_RPATH "$ORIGIN")
     target_link_options(tern_face_${name} PRIVATE
         "-Wl,--filter=$<TARGET_FILE_NAME:tern_hccl_face>")
 endfunction()
 
 tern_face_library(ascendcl acl acl/acl.h acl/acl_base.h acl/acl_prof.h acl/acl_rt.h)
+# HCCL has its calls in two libraries; which in which differs between its versions.
 tern_face_library(hccl Hc[a-z]+ hccl/hccl.h hccl/hccl_comm.h)
+tern_face_library(hcomm Hc[a-z]+ hccl/hccl.h hccl/hccl_comm.h)

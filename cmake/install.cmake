@@ -19,6 +19,12 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/faces")
     install(DIRECTORY include/faces/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tern-faces")
 endif()
 
+# Not beside libtern: only programs that are told so may take them for the vendor's.
+if(TARGET tern_hccl_face)
+    install(TARGETS tern_hccl_face tern_face_hccl tern_face_hcomm tern_face_ascendcl
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tern/hccl-face")
+endif()
+
 if(tern_engines)
     install(FILES ${tern_engines} DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()

@@ -54,8 +54,6 @@ if(NOT TERN_SANITIZE)
     target_link_libraries(tern_test_no_threads PRIVATE tern_flags)
 endif()
 
-include(cmake/hccl_face.cmake)
-
 set(tern_shown "${PROJECT_BINARY_DIR}/tern_shown.o")
 add_custom_command(OUTPUT "${tern_shown}"
     COMMAND "${CMAKE_COMMAND}" -E env "LD=${CMAKE_LINKER}" "$<TARGET_FILE:Python3::Interpreter>"
@@ -70,7 +68,7 @@ target_link_libraries(tern_shown PRIVATE pthread ${CMAKE_DL_LIBS} m)
 
 # What every test may start or load: built before any test that is built by its own name.
 add_custom_target(tern_test_needs)
-add_dependencies(tern_test_needs tern_face_hccl tern_face_ascendcl)
+add_dependencies(tern_test_needs tern_face_hccl tern_face_hcomm tern_face_ascendcl)
 if(TARGET tern)
     add_dependencies(tern_test_needs tern)
 endif()

@@ -69,6 +69,41 @@ c++ -std=gnu++17 "$dir/use.cpp" "${common[@]}" "${flags[@]}" -o "$dir/use_cpp" |
 run_and_expect "$dir/use_c"
 run_and_expect "$dir/use_cpp"
 
+# A program of HCCL, as its Makefile links it, finds the vendor's names only where it is told to look.
+cat >"$dir/face.c" <<'EOF'
+#include <stdio.h>
+#include "acl/acl.h"
+#include "hccl/hccl.h"
+int main(void)
+{
+    HcclRootInfo info;
+    HcclComm comm;
+    float in = 2, out = 0;
+    if (aclrtSetDevice(0) != ACL_SUCCESS || HcclGetRootInfo(&info) != HCCL_SUCCESS ||
+        HcclCommInitRootInfo(1, &info, 0, &comm) != HCCL_SUCCESS ||
+        HcclAllReduce(&in, &out, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, NULL) !=
+            HCCL_SUCCESS ||
+        HcclCommDestroy(comm) != HCCL_SUCCESS || out != in) {
+        return 1;
+    }
+    puts("used");
+    return 0;
+}
+EOF
+faces=$(pkg-config --variable=hccl_libdir tern)
+[ "$(realpath "$faces")" = "$(realpath "$libdir/tern/hccl-face")" ] || die "hccl_libdir is '$faces'"
+[ -z "$(find "$libdir" -maxdepth 1 \( -name 'libhc*' -o -name 'libascend*' \))" ] ||
+    die "vendors' names are among the public libraries"
+read -ra includes <<<"$(pkg-config --cflags tern)"
+for library in hccl hcomm; do
+    link=(cc "$dir/face.c" "${includes[@]}" -L"$faces" -l$library -lascendcl -o "$dir/face")
+    "${link[@]}" || die "a program does not link with -l$library"
+    ! "$dir/face" >"$dir/log" 2>&1 || die "lib$library is found where nobody looks"
+    run_and_expect env LD_LIBRARY_PATH="$faces" "$dir/face"
+    "${link[@]}" -Wl,-rpath,"$faces" || die "a program does not link with -l$library and -rpath"
+    run_and_expect "$dir/face"
+done
+
 cat >"$dir/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.24)
 project(consumer LANGUAGES C CXX)
