@@ -100,15 +100,14 @@ int tern_init(const tern_options *options, tern_comm **comm)
 }
 
 static int init_root(const struct tern__root *root, int rank, int nranks,
-                     const tern_options *options, tern_comm **comm)
+                     const struct tern__deadlines *deadlines, tern_comm **comm)
 {
     struct tern__exchange exchange;
     struct tern__job *job;
-    int64_t timeout_ns;
     TERN_TRY(read_words());
-    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     TERN_TRY(tern__exchange_root(root, rank, nranks, &exchange));
-    TERN_TRY(tern__join_exchanged(&exchange, timeout_ns, &job));
+    TERN_TRY(tern__join_exchanged(&exchange, deadlines->start_ns, &job));
+    job->timeout_ns = deadlines->waits_ns; // before there are threads that read it
     TERN_TRY(tern__comm_first(job, NULL, comm));
     char how[96];
     snprintf(how, sizeof how, "met at %s", tern__address_text(&root->address).text);
@@ -117,9 +116,29 @@ static int init_root(const struct tern__root *root, int rank, int nranks,
 }
 
 int tern__init_root(const struct tern__root *root, int rank, int nranks,
-                    const tern_options *options, tern_comm **comm)
+                    const struct tern__deadlines *deadlines, tern_comm **comm)
 {
-    return TERN__CALL(init_root(root, rank, nranks, options, comm));
+    return TERN__CALL(init_root(root, rank, nranks, deadlines, comm));
+}
+
+static int init_path(const char *path, int rank, int nranks,
+                     const struct tern__deadlines *deadlines, tern_comm **comm)
+{
+    struct tern__job *job;
+    TERN_TRY(read_words());
+    TERN_TRY(tern__join_at(rank, nranks, path, deadlines->start_ns, &job));
+    job->timeout_ns = deadlines->waits_ns; // before there are threads that read it
+    char how[256];
+    snprintf(how, sizeof how, "met at %.240s", path);
+    TERN_TRY(tern__comm_first(job, NULL, comm));
+    tern__start_tell(job, how);
+    return TERN_OK;
+}
+
+int tern__init_path(const char *path, int rank, int nranks, const struct tern__deadlines *deadlines,
+                    tern_comm **comm)
+{
+    return TERN__CALL(init_path(path, rank, nranks, deadlines, comm));
 }
 
 static int init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
@@ -136,16 +155,10 @@ static int init_at(int rank, int nranks, const char *rendezvous_path, const tern
         return tern__fail(TERN_ERR_ARG, "tern_init_at: rank is %d; with %d ranks it must be 0..%d",
                           rank, nranks, nranks - 1);
     }
-    int64_t timeout_ns;
-    TERN_TRY(read_words());
-    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
-    struct tern__job *job;
-    TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
-    char how[256];
-    snprintf(how, sizeof how, "met at %.240s", rendezvous_path);
-    TERN_TRY(tern__comm_first(job, NULL, comm));
-    tern__start_tell(job, how);
-    return TERN_OK;
+    struct tern__deadlines deadlines;
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &deadlines.start_ns));
+    deadlines.waits_ns = deadlines.start_ns;
+    return init_path(rendezvous_path, rank, nranks, &deadlines, comm);
 }
 
 int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,

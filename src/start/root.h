@@ -13,8 +13,16 @@ int tern__root_make(const char *address, struct tern__root *root);
 int tern__root_agreed(const char *address, uint32_t port, const uint8_t token[16],
                       struct tern__root *root);
 
-// As tern_init_at, at a place (boot/exchange.h) instead of a path.
+// Both in nanoseconds, above 0.
+struct tern__deadlines {
+    int64_t start_ns; // until all have come
+    int64_t waits_ns; // of every wait from then on that is not given its own
+};
+
+// As tern_init_at; at a path, and at a place (boot/exchange.h) instead of one.
+int tern__init_path(const char *path, int rank, int nranks, const struct tern__deadlines *deadlines,
+                    tern_comm **comm);
 int tern__init_root(const struct tern__root *root, int rank, int nranks,
-                    const tern_options *options, tern_comm **comm);
+                    const struct tern__deadlines *deadlines, tern_comm **comm);
 
 #endif

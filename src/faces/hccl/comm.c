@@ -156,16 +156,16 @@ bool tern__hccl_is_across(const struct hccl *comm)
 }
 
 static int meet(const struct hccl *made, const char *path,
-                const struct tern__hccl_settings *settings, const tern_options *options,
+                const struct tern__hccl_settings *settings, const struct tern__deadlines *deadlines,
                 tern_comm **comm)
 {
     int rank = (int)made->rank;
     int size = (int)made->size;
     if (settings != NULL && settings->root != NULL) {
-        return tern__init_root(settings->root, rank, size, options, comm);
+        return tern__init_root(settings->root, rank, size, deadlines, comm);
     }
     if (settings == NULL || settings->of == NULL) {
-        return tern_init_at(rank, size, path, options, comm);
+        return tern__init_path(path, rank, size, deadlines, comm);
     }
     int ranks[TERN_RANKS_MAX];
     for (int i = 0; i < size; i++) {
@@ -189,8 +189,8 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
     if (settings != NULL && settings->name[0] != '\0' && name_is_taken(settings->name)) {
         return refuse_name(call, settings->name);
     }
-    tern_options options = {0};
-    HcclResult known = tern__hccl_environment(call, &options.timeout_ns);
+    struct tern__deadlines deadlines;
+    HcclResult known = tern__hccl_environment(call, &deadlines);
     if (known != HCCL_SUCCESS) {
         return known;
     }
@@ -209,11 +209,11 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
     pthread_mutex_init(&made->order, NULL);
     name_it(made, path, settings);
     if (settings != NULL && settings->timeout_ns != 0) {
-        options.timeout_ns = settings->timeout_ns;
+        deadlines.waits_ns = settings->timeout_ns;
     }
     int status = made->form != NULL ? tern_event_create(&made->ended) : TERN_ERR_MEMORY;
     if (status == TERN_OK) {
-        status = meet(made, path, settings, &options, &made->comm);
+        status = meet(made, path, settings, &deadlines, &made->comm);
     }
     if (status != TERN_OK) {
         HcclResult result = tern__hccl_result(status);

@@ -12,7 +12,7 @@
 #include "base/options.h"
 #include "base/order.h"
 
-enum meaning { READ, SECONDS, WORD, NOTHING };
+enum meaning { READ, SECONDS, START, WORD, NOTHING };
 
 static const struct variable {
     const char *name;
@@ -24,7 +24,10 @@ static const struct variable {
 #undef HCCL_VARIABLE
 };
 
-enum { VARIABLES = sizeof variables / sizeof variables[0], SECONDS_MAX = 2147483647 };
+enum { VARIABLES = sizeof variables / sizeof variables[0] };
+
+// In seconds. HCCL's own least is 120, too long for a test of what happens then.
+enum { SECONDS_MAX = 2147483647, START_LEAST = 1, START_MOST = 7200, START_DEFAULT = 120 };
 
 static void warn(void)
 {
@@ -53,24 +56,60 @@ static bool has_word(const char *words, const char *word)
            (found[length] == ' ' || found[length] == '\0');
 }
 
-HcclResult tern__hccl_environment(const char *call, int64_t *timeout_ns)
+static HcclResult read_seconds(const char *call, const struct variable *variable, const char *value,
+                               struct tern__deadlines *deadlines)
 {
-    *timeout_ns = 0;
+    const bool start = variable->meaning == START;
+    long seconds = 0;
+    if (tern__parse_integer(value, start ? START_LEAST : 0, start ? START_MOST : SECONDS_MAX,
+                            &seconds) != 0) {
+        return start ? tern__hccl_refuse(call, HCCL_E_PARA,
+                                         "%s is '%.40s'; it must be a number of seconds from %d to "
+                                         "%d",
+                                         variable->name, value, START_LEAST, START_MOST)
+                     : tern__hccl_refuse(
+                           call, HCCL_E_PARA,
+                           "%s is '%.40s'; it must be a number of seconds, 0 for no end",
+                           variable->name, value);
+    }
+    *(start ? &deadlines->start_ns : &deadlines->waits_ns) =
+        seconds == 0 ? TERN_TIMEOUT_NEVER : INT64_C(1000000000) * seconds;
+    return HCCL_SUCCESS;
+}
+
+// What is still 0.
+static HcclResult fill(const char *call, struct tern__deadlines *deadlines)
+{
+    const char *text = getenv("TERN_TIMEOUT");
+    int64_t default_ns = 0;
+    int status = tern__timeout_option(0, &default_ns);
+    if (status != TERN_OK) {
+        return tern__hccl_refuse(call, HCCL_E_PARA, "%s", tern_last_error());
+    }
+    if (deadlines->waits_ns == 0) {
+        deadlines->waits_ns = default_ns;
+    }
+    if (deadlines->start_ns == 0) {
+        bool said = text != NULL && *text != '\0';
+        deadlines->start_ns = said ? default_ns : INT64_C(1000000000) * START_DEFAULT;
+    }
+    return HCCL_SUCCESS;
+}
+
+HcclResult tern__hccl_environment(const char *call, struct tern__deadlines *deadlines)
+{
+    *deadlines = (struct tern__deadlines){0};
     for (int i = 0; i < VARIABLES; i++) {
         const struct variable *variable = &variables[i];
         const char *value = getenv(variable->name);
-        long seconds = 0;
         if (value == NULL || *value == '\0') {
             continue;
         }
-        if (variable->meaning == SECONDS &&
-            tern__parse_integer(value, 0, SECONDS_MAX, &seconds) != 0) {
-            return tern__hccl_refuse(call, HCCL_E_PARA,
-                                     "%s is '%.40s'; it must be a number of seconds, 0 for no end",
-                                     variable->name, value);
-        }
-        if (variable->meaning == SECONDS) {
-            *timeout_ns = seconds == 0 ? INT64_MAX : INT64_C(1000000000) * seconds;
+        if (variable->meaning == SECONDS || variable->meaning == START) {
+            HcclResult result = read_seconds(call, variable, value, deadlines);
+            if (result != HCCL_SUCCESS) {
+                return result;
+            }
         }
         if (variable->meaning == WORD && !has_word(variable->text, value)) {
             return tern__hccl_refuse(call, HCCL_E_PARA, "%s is '%.40s'; there are: %s",
@@ -78,5 +117,5 @@ HcclResult tern__hccl_environment(const char *call, int64_t *timeout_ns)
         }
     }
     warn();
-    return HCCL_SUCCESS;
+    return fill(call, deadlines);
 }

@@ -4,9 +4,11 @@
 #define TERN_FACES_HCCL_ENVIRONMENT_H
 
 #include "faces/hccl/state.h"
+#include "start/root.h"
 
-// HCCL_E_PARA for a value that there is not. *timeout_ns: HCCL_EXEC_TIMEOUT; 0: not set. Warns of
-// variables without a meaning, once in a process.
-HcclResult tern__hccl_environment(const char *call, int64_t *timeout_ns);
+// HCCL_E_PARA for a value that there is not. The deadlines: what the environment says, with
+// TERN_TIMEOUT where HCCL's variables say nothing, and else defaults. Warns of variables without a
+// meaning, once in a process.
+HcclResult tern__hccl_environment(const char *call, struct tern__deadlines *deadlines);
 
 #endif

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/comm.h"
+#include "faces/hccl/environment.h"
+#include "faces/hccl/state.h"
 #include "hccl/hccl.h"
 #include "support/folder.h"
 #include "support/ranks.h"
@@ -38,27 +41,69 @@ static int wrong_words(int rank, const struct ranks *ranks, void *arg)
     CHECK(setenv("HCCL_EXEC_TIMEOUT", "0", 1) == 0);
     CHECK(join(0, 1, &comm) == HCCL_SUCCESS);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
+    static const char *const not_to_connect[] = {"0", "7201", "-1", "120 s"};
+    for (size_t i = 0; i < sizeof not_to_connect / sizeof not_to_connect[0]; i++) {
+        CHECK(setenv("HCCL_CONNECT_TIMEOUT", not_to_connect[i], 1) == 0);
+        CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+        CHECK(strstr(tern_last_error(), not_to_connect[i]) &&
+              strstr(tern_last_error(), "it must be a number of seconds from 1 to 7200"));
+    }
+    CHECK(setenv("HCCL_CONNECT_TIMEOUT", "7200", 1) == 0);
+    CHECK(setenv("TERN_TIMEOUT", "later", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_E_PARA && strstr(tern_last_error(), "TERN_TIMEOUT is 'later'"));
+    return 0;
+}
+
+static int64_t wait_of(HcclComm comm)
+{
+    return ((struct hccl *)comm)->comm->group.job->timeout_ns;
+}
+
+// Which deadline is whose, and whose are the defaults.
+static int whose(int rank, const struct ranks *ranks, void *arg)
+{
+    const int64_t second = INT64_C(1000000000);
+    struct tern__deadlines deadlines;
+    HcclComm comm;
+    CHECK(unsetenv("TERN_TIMEOUT") == 0);
+    CHECK(tern__hccl_environment("here", &deadlines) == HCCL_SUCCESS);
+    CHECK(deadlines.start_ns == 120 * second && deadlines.waits_ns == 60 * second);
+    CHECK(setenv("TERN_TIMEOUT", "5", 1) == 0);
+    CHECK(tern__hccl_environment("here", &deadlines) == HCCL_SUCCESS);
+    CHECK(deadlines.start_ns == 5 * second && deadlines.waits_ns == 5 * second);
+    CHECK(setenv("HCCL_CONNECT_TIMEOUT", "7", 1) == 0);
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "9", 1) == 0);
+    CHECK(tern__hccl_environment("here", &deadlines) == HCCL_SUCCESS);
+    CHECK(deadlines.start_ns == 7 * second && deadlines.waits_ns == 9 * second);
+    CHECK(join(0, 1, &comm) == HCCL_SUCCESS && wait_of(comm) == 9 * second);
+    CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
 }
 
 static int deadline(int rank, const struct ranks *ranks, void *arg)
 {
     HcclComm comm;
-    CHECK(setenv("HCCL_EXEC_TIMEOUT", "1", 1) == 0);
+    CHECK(setenv("HCCL_CONNECT_TIMEOUT", "1", 1) == 0);
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "0", 1) == 0);
     CHECK(join(0, 2, &comm) == HCCL_E_TIMEOUT); // rank 1 never comes
     return 0;
 }
 
-// 0: rank 0 waits for longer than tern would by itself.
+// Rank 0 waits for longer than tern would by itself, in the start, and with 0 in a call.
 static int no_deadline(int rank, const struct ranks *ranks, void *arg)
 {
     HcclComm comm;
     CHECK(setenv("TERN_TIMEOUT", rank == 0 ? "0.2" : "30", 1) == 0);
+    CHECK(setenv("HCCL_CONNECT_TIMEOUT", "30", 1) == 0);
     CHECK(setenv("HCCL_EXEC_TIMEOUT", "0", 1) == 0);
     if (rank == 1) {
         usleep(600000);
     }
     CHECK(HcclCommInitRootInfo(2, arg, (uint32_t)rank, &comm) == HCCL_SUCCESS);
+    if (rank == 1) {
+        usleep(600000);
+    }
+    CHECK(HcclBarrier(comm, NULL) == HCCL_SUCCESS);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
 }
@@ -93,9 +138,10 @@ static void words_that_there_are_not_are_refused(void **state)
     assert_true(ranks_run(1, wrong_words, NULL, 60));
 }
 
-static void calls_have_the_deadline_of_the_environment(void **state)
+static void start_and_calls_have_the_deadlines_of_the_environment(void **state)
 {
     HcclRootInfo info;
+    assert_true(ranks_run(1, whose, NULL, 30));
     assert_true(ranks_run(1, deadline, NULL, 30));
     assert_int_equal(HcclGetRootInfo(&info), HCCL_SUCCESS);
     assert_true(ranks_run(2, no_deadline, &info, 60));
@@ -111,7 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_there_are_not_are_refused),
-        cmocka_unit_test(calls_have_the_deadline_of_the_environment),
+        cmocka_unit_test(start_and_calls_have_the_deadlines_of_the_environment),
         cmocka_unit_test(what_means_nothing_is_named_in_one_line),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

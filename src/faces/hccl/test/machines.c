@@ -228,7 +228,7 @@ static int alone_at_table(int rank, const struct ranks *ranks, void *arg)
     CHECK(HcclCommInitClusterInfo(table_file, 0, &comm) == HCCL_E_PARA);
     CHECK(look_says("HCCL_IF_BASE_PORT is '80'; it must be a number from 1024 to 65520"));
     setenv("HCCL_IF_BASE_PORT", port_text, 1);
-    setenv("HCCL_EXEC_TIMEOUT", "1", 1);
+    setenv("HCCL_CONNECT_TIMEOUT", "1", 1);
     CHECK(HcclCommInitClusterInfo(table_file, 2, &comm) == HCCL_E_TIMEOUT);
     CHECK(look_says("to which did not come: rank 0"));
     CHECK(HcclCommInitClusterInfo(table_file, 0, &comm) == HCCL_E_TIMEOUT);

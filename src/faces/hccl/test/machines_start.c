@@ -21,7 +21,7 @@ static int one_does_not_come(int rank, const struct ranks *ranks, void *arg)
 {
     struct board *board = arg;
     HcclComm comm = NULL;
-    setenv("HCCL_EXEC_TIMEOUT", rank == board->maker ? SHORT_S : "60", 1);
+    setenv("HCCL_CONNECT_TIMEOUT", rank == board->maker ? SHORT_S : "60", 1);
     CHECK(board_take(board, rank));
     begin_together(board, 4);
     if (rank == 2) {
@@ -59,7 +59,7 @@ static int maker_is_wrong(int rank, const struct ranks *ranks, void *arg)
             usleep(100000);
             return 0;
         }
-        setenv("HCCL_EXEC_TIMEOUT", SHORT_S, 1);
+        setenv("HCCL_CONNECT_TIMEOUT", SHORT_S, 1);
         begin_together(board, 2);
         CHECK(HcclCommInitRootInfo(2, &board->info, 0, &comm) == HCCL_E_TIMEOUT);
         return 0;
@@ -91,7 +91,7 @@ static int same_rank(int rank, const struct ranks *ranks, void *arg)
 {
     struct board *board = arg;
     HcclComm comm = NULL;
-    setenv("HCCL_EXEC_TIMEOUT", rank == 0 ? SHORT_S : "60", 1);
+    setenv("HCCL_CONNECT_TIMEOUT", rank == 0 ? SHORT_S : "60", 1);
     CHECK(board_take(board, rank));
     begin_together(board, 3);
     HcclResult result = HcclCommInitRootInfo(3, &board->info, rank == 0 ? 0 : 1, &comm);
@@ -118,7 +118,7 @@ static int survive(int rank, const struct ranks *ranks, void *arg)
     HcclComm comm = NULL;
     float in[BOARD_N] = {0}, out[BOARD_N];
     setenv("TMPDIR", ranks->folder, 1); // where nothing may be left
-    setenv("HCCL_EXEC_TIMEOUT", SHORT_S, 1);
+    setenv("HCCL_CONNECT_TIMEOUT", SHORT_S, 1);
     CHECK(board_take(board, rank));
     board->begun++;
     HcclResult result = HcclCommInitRootInfo(5, &board->info, (uint32_t)rank, &comm);
@@ -207,7 +207,7 @@ static int damaged(int rank, const struct ranks *ranks, void *arg)
     HcclComm comm = NULL;
     size_t end = sizeof info.internal, begin = end - 256;
     setenv("HCCL_IF_IP", "127.0.0.1", 1);
-    setenv("HCCL_EXEC_TIMEOUT", "1", 1);
+    setenv("HCCL_CONNECT_TIMEOUT", "1", 1);
     CHECK(HcclGetRootInfo(&info) == HCCL_SUCCESS);
     int refused = 0;
     for (size_t at = begin; at < end - 128; at++) {

@@ -356,11 +356,8 @@ static int same_rank(int rank, const struct ranks *ranks, void *arg)
 {
     const struct hccl_ranks *job = arg;
     HcclComm comm = NULL;
-    HcclCommConfig config;
-    HcclCommConfigInit(&config);
-    config.hcclExecTimeOut = 2;
-    HcclResult result =
-        HcclCommInitRootInfoConfig(3, hccl_info(rank, job), rank == 0 ? 0 : 1, &config, &comm);
+    CHECK(setenv("HCCL_CONNECT_TIMEOUT", "2", 1) == 0);
+    HcclResult result = HcclCommInitRootInfo(3, hccl_info(rank, job), rank == 0 ? 0 : 1, &comm);
     if (rank > 0 && result == HCCL_E_TCP_CONNECT) {
         return refused(result, HCCL_E_TCP_CONNECT, "rank 1") ? 2 : 1;
     }
