@@ -151,16 +151,16 @@ typedef struct HcclCommConfig {
     uint32_t hcclOpExpansionMode;            // 0 to 3, no meaning here
     uint32_t hcclRdmaTrafficClass;           // no meaning here
     uint32_t hcclRdmaServiceLevel;           // no meaning here
-    // Until here version 5.
-    uint32_t hcclWorldRankID; // from here on no meaning but where it is said
+    // Until here version 5. The numbers are those of the versions that begin there.
+    uint32_t hcclWorldRankID; // 6; from here on no meaning but where it is said
     uint64_t hcclJobID;
-    uint8_t aclGraphZeroCopyEnable;
-    int32_t hcclExecTimeOut; // seconds: the deadline of calls
+    uint8_t aclGraphZeroCopyEnable; // 7
+    int32_t hcclExecTimeOut;        // 8; seconds: the deadline of calls
     char hcclAlgo[HCCL_COMM_ALGO_MAX_LENGTH];
     char hcclRetryEnable[HCCL_COMM_RETRY_ENABLE_MAX_LENGTH];
     char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
-    char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
-    uint32_t hcclQos;
+    char hcclBufferName[BUFFER_NAME_MAX_LENGTH]; // 9
+    uint32_t hcclQos;                            // 10
     uint64_t hcclSymWinMaxMemSizePerRank;
 } HcclCommConfig;
 

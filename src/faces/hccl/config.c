@@ -25,6 +25,22 @@ uint32_t HcclGetCommConfigCapability(void)
     return HCCL_COMM_CONFIG_RESERVED;
 }
 
+// Where the fields of a version of the struct end.
+static size_t end_of(uint32_t version)
+{
+    static const size_t ends[] = {
+        [VERSION_OF_2025] = offsetof(HcclCommConfig, hcclWorldRankID),
+        [6] = offsetof(HcclCommConfig, aclGraphZeroCopyEnable),
+        [7] = offsetof(HcclCommConfig, aclGraphZeroCopyEnable) + sizeof(uint8_t),
+        [8] = offsetof(HcclCommConfig, hcclBufferName),
+        [9] = offsetof(HcclCommConfig, hcclBufferName) + BUFFER_NAME_MAX_LENGTH,
+    };
+    if (version >= sizeof ends / sizeof ends[0]) {
+        return sizeof(HcclCommConfig);
+    }
+    return ends[version < VERSION_OF_2025 ? VERSION_OF_2025 : version];
+}
+
 // Copies what the caller's version of the struct has over one that has nothing set.
 static HcclResult read_config(const char *call, const HcclCommConfig *from, HcclCommConfig *config)
 {
@@ -50,12 +66,9 @@ static HcclResult read_config(const char *call, const HcclCommConfig *from, Hccl
                                  info.version, info.size, least, (int)SIZE_MOST);
     }
     HcclCommConfigInit(config);
-    // A version between the two may end inside of a field that it does not have.
-    size_t known = info.version < HCCL_COMM_CONFIG_VERSION ? info.size : sizeof *config;
-    if (info.version <= VERSION_OF_2025 && known > offsetof(HcclCommConfig, hcclWorldRankID)) {
-        known = offsetof(HcclCommConfig, hcclWorldRankID);
-    }
-    memcpy(config, from, known < sizeof *config ? known : sizeof *config);
+    // A struct may end in padding, inside of a field that its version does not have.
+    const size_t known = end_of(info.version);
+    memcpy(config, from, info.size < known ? info.size : known);
     return HCCL_SUCCESS;
 }
 

@@ -308,6 +308,35 @@ static void configs_are_read_by_size_and_version(void **state)
     assert_int_equal(HcclGetCommConfigCapability(), HCCL_COMM_CONFIG_RESERVED);
 }
 
+// hcclExecTimeOut belongs to version 8: what lies there before is padding.
+static void configs_have_the_fields_of_their_versions(void **state)
+{
+    static const struct {
+        size_t size;
+        uint32_t version;
+        bool has;
+    } versions[] = {{sizeof(HcclCommConfig), 5, false},
+                    {sizeof(HcclCommConfig), 6, false},
+                    {320, 7, false},
+                    {sizeof(HcclCommConfig), 7, false},
+                    {316, 8, false},
+                    {2104, 8, true},
+                    {2232, 9, true},
+                    {sizeof(HcclCommConfig), 10, true},
+                    {sizeof(HcclCommConfig), 11, true}};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        HcclCommConfig config;
+        HcclComm comm = NULL;
+        HcclCommConfigInit(&config);
+        set_version(&config, versions[i].size, versions[i].version);
+        config.hcclExecTimeOut = -7;
+        HcclResult result = join_with(&config, &comm);
+        assert_true(versions[i].has ? refused(result, HCCL_E_PARA, "hcclExecTimeOut is -7")
+                                    : result == HCCL_SUCCESS);
+        assert_true(versions[i].has || HcclCommDestroy(comm) == HCCL_SUCCESS);
+    }
+}
+
 static void bad_root_infos_are_refused(void **state)
 {
     HcclRootInfo info;
@@ -399,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_rank_can_see_alone_is_refused_at_once),
         cmocka_unit_test(configs_are_read_by_size_and_version),
+        cmocka_unit_test(configs_have_the_fields_of_their_versions),
         cmocka_unit_test(bad_root_infos_are_refused),
         cmocka_unit_test(a_system_call_that_fails_is_told),
         cmocka_unit_test(of_two_with_one_rank_one_is_refused),
