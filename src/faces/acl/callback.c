@@ -285,7 +285,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     pthread_mutex_unlock(&lock);
     if (found == NULL) {
         tern__set_error("%s: no thread has subscribed for this stream: aclrtSubscribeReport", call);
-        return tern__acl_fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE);
+        return tern__acl_fail(ACL_ERROR_RT_STREAM_NO_CB_REG);
     }
     struct launch launch = {thread, stream, fn, userData, blockType == ACL_CALLBACK_BLOCK};
     return launch_block(call, hand_over, &launch, sizeof launch, stream);

@@ -259,7 +259,7 @@ static void callbacks_run_on_the_thread_that_subscribed(void **state)
     pthread_t thread;
     OK(aclrtCreateStream(&stream));
     assert_int_equal(aclrtLaunchCallback(report, &reports, ACL_CALLBACK_BLOCK, stream),
-                     ACL_ERROR_STREAM_NOT_SUBSCRIBE);
+                     ACL_ERROR_RT_STREAM_NO_CB_REG);
     assert_int_equal(aclrtProcessReport(1), ACL_ERROR_THREAD_NOT_SUBSCRIBE);
     assert_int_equal(pthread_create(&thread, NULL, process, &reports), 0);
     OK(aclrtSubscribeReport((uint64_t)thread, stream));
