@@ -8,6 +8,7 @@
 #include "acl/acl_base.h"
 #include "acl/acl_prof.h"
 #include "acl/acl_rt.h"
+#include "acl/error_codes/rt_error_codes.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
 #include "names.h"
@@ -45,6 +46,7 @@ IS_OF(aclError, aclrtFree, void *);
 IS_OF(aclError, aclrtMallocHost, void **, size_t);
 IS_OF(aclError, aclrtFreeHost, void *);
 IS_OF(aclError, aclrtGetMemInfo, aclrtMemAttr, size_t *, size_t *);
+IS_OF(aclError, aclrtPointerGetAttributes, const void *, aclrtPtrAttributes *);
 IS_OF(aclError, aclrtMemFlush, void *, size_t);
 IS_OF(aclError, aclrtMemInvalidate, void *, size_t);
 IS_OF(aclError, aclrtHostRegister, void *, uint64_t, aclrtHostRegisterType, void **);
@@ -217,6 +219,24 @@ SAME(ACL_STREAM_FAST_SYNC, 2);
 SAME(ACL_RT_OVERFLOW_MODE_SATURATION, 0);
 SAME(ACL_RT_OVERFLOW_MODE_INFNAN, 1);
 SAME(ACL_RT_OVERFLOW_MODE_UNDEF, 2);
+SAME(ACL_EVENT_DEVICE_USE_ONLY, 0x10);
+SAME(ACL_EVENT_EXTERNAL, 0x20);
+SAME(ACL_STREAM_PERSISTENT, 4);
+SAME(ACL_STREAM_HUGE, 8);
+SAME(ACL_STREAM_CPU_SCHEDULE, 0x10);
+SAME(ACL_STREAM_DEVICE_USE_ONLY, 0x20);
+SAME(ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, 5);
+SAME(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, 6);
+SAME(ACL_MEMCPY_INTER_DEVICE_TO_DEVICE, 7);
+SAME(ACL_MEM_MALLOC_HUGE1G_ONLY, 6);
+SAME(ACL_MEM_MALLOC_HUGE1G_ONLY_P2P, 7);
+SAME(ACL_MEM_TYPE_LOW_BAND_WIDTH, 0x100);
+SAME(ACL_MEM_TYPE_HIGH_BAND_WIDTH, 0x1000);
+SAME(ACL_MEM_LOCATION_TYPE_HOST, 0);
+SAME(ACL_MEM_LOCATION_TYPE_DEVICE, 1);
+SAME(ACL_MEM_LOCATION_TYPE_UNREGISTERED, 2);
+SAME(sizeof(aclrtPtrAttributes), 28);
+SAME(offsetof(aclrtPtrAttributes, pageSize), 8);
 SAME(ACL_DEVICE, 0);
 SAME(ACL_HOST, 1);
 SAME(ACL_EVENT_STATUS_COMPLETE, 0);

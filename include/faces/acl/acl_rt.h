@@ -13,8 +13,14 @@ TERN_BEGIN_DECLS
 #define ACL_EVENT_SYNC 0x00000001U
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
 #define ACL_EVENT_TIME_LINE 0x00000008U
+#define ACL_EVENT_DEVICE_USE_ONLY 0x00000010U
+#define ACL_EVENT_EXTERNAL 0x00000020U
 #define ACL_STREAM_FAST_LAUNCH 0x00000001U
 #define ACL_STREAM_FAST_SYNC 0x00000002U
+#define ACL_STREAM_PERSISTENT 0x00000004U
+#define ACL_STREAM_HUGE 0x00000008U
+#define ACL_STREAM_CPU_SCHEDULE 0x00000010U
+#define ACL_STREAM_DEVICE_USE_ONLY 0x00000020U
 
 typedef enum aclrtRunMode { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
 
@@ -58,6 +64,9 @@ typedef enum aclrtMemcpyKind {
     ACL_MEMCPY_DEVICE_TO_HOST = 2,
     ACL_MEMCPY_DEVICE_TO_DEVICE = 3,
     ACL_MEMCPY_DEFAULT = 4,
+    ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE = 5,
+    ACL_MEMCPY_INNER_DEVICE_TO_DEVICE = 6,
+    ACL_MEMCPY_INTER_DEVICE_TO_DEVICE = 7,
 } aclrtMemcpyKind;
 
 typedef enum aclrtMemMallocPolicy {
@@ -67,6 +76,10 @@ typedef enum aclrtMemMallocPolicy {
     ACL_MEM_MALLOC_HUGE_FIRST_P2P = 3,
     ACL_MEM_MALLOC_HUGE_ONLY_P2P = 4,
     ACL_MEM_MALLOC_NORMAL_ONLY_P2P = 5,
+    ACL_MEM_MALLOC_HUGE1G_ONLY = 6,
+    ACL_MEM_MALLOC_HUGE1G_ONLY_P2P = 7,
+    ACL_MEM_TYPE_LOW_BAND_WIDTH = 0x0100,
+    ACL_MEM_TYPE_HIGH_BAND_WIDTH = 0x1000,
 } aclrtMemMallocPolicy;
 
 typedef enum aclrtMemAttr {
@@ -77,6 +90,23 @@ typedef enum aclrtMemAttr {
     ACL_HBM_MEM_HUGE = 4,
     ACL_HBM_MEM_NORMAL = 5,
 } aclrtMemAttr;
+
+typedef enum aclrtMemLocationType {
+    ACL_MEM_LOCATION_TYPE_HOST = 0,
+    ACL_MEM_LOCATION_TYPE_DEVICE = 1,
+    ACL_MEM_LOCATION_TYPE_UNREGISTERED = 2,
+} aclrtMemLocationType;
+
+typedef struct aclrtMemLocation {
+    uint32_t id; // of the device
+    aclrtMemLocationType type;
+} aclrtMemLocation;
+
+typedef struct aclrtPtrAttributes {
+    aclrtMemLocation location;
+    uint32_t pageSize; // bytes
+    uint32_t rsv[4];
+} aclrtPtrAttributes;
 
 typedef enum aclrtHostRegisterType { ACL_HOST_REGISTER_MAPPED = 0 } aclrtHostRegisterType;
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
@@ -134,6 +164,10 @@ TERN_API aclError aclrtFreeHost(void *hostPtr);
 
 // What the machine has, whatever attr: bytes that can be had now, and with those in use.
 TERN_API aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+
+// Where memory at this address was given: by aclrtMalloc (the device is the calling thread's), by
+// aclrtMallocHost, or by neither: UNREGISTERED, also after aclrtHostRegister.
+TERN_API aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 
 // Memory is coherent here: nothing is done.
 TERN_API aclError aclrtMemFlush(void *devPtr, size_t size);

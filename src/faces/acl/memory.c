@@ -3,11 +3,9 @@
 
 #include "faces/acl/memory.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/cgroup.h"
 #include "base/error.h"
@@ -32,6 +30,7 @@ struct block {
     size_t bytes;
     void *memory;    // as it was allocated
     struct job *job; // NULL: ordinary memory
+    bool of_device;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all that follows
@@ -57,6 +56,18 @@ bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes)
     if (found != NULL) {
         *begin = (*found)->begin;
         *bytes = (*found)->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+bool tern__acl_memory_is_known(const void *address, bool *of_device)
+{
+    const struct block wanted = {.begin = (uintptr_t)address, .bytes = 1};
+    pthread_mutex_lock(&lock);
+    struct block **found = tfind(&wanted, &blocks, compare);
+    if (found != NULL) {
+        *of_device = (*found)->of_device;
     }
     pthread_mutex_unlock(&lock);
     return found != NULL;
@@ -274,7 +285,8 @@ static aclError give(const char *call, void **memory, size_t size, bool of_devic
         tern__set_error("%s: no memory for %zu bytes", call, size);
         return tern__acl_fail(none);
     }
-    *block = (struct block){.bytes = size, .job = of_device ? take_job() : NULL};
+    *block =
+        (struct block){.bytes = size, .job = of_device ? take_job() : NULL, .of_device = of_device};
     bool given = allocate(block, round_up(size));
     if (given) {
         pthread_mutex_lock(&lock);
@@ -348,54 +360,4 @@ aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy poli
 {
     (void)policy;
     return give("aclrtMallocCached", devPtr, size, true);
-}
-
-aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free_bytes, size_t *total)
-{
-    (void)attr;
-    if (free_bytes == NULL || total == NULL) {
-        return tern__acl_no_pointer("aclrtGetMemInfo", free_bytes == NULL ? "free" : "total");
-    }
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    size_t there = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
-    size_t available = (size_t)tern__memory_available();
-    *free_bytes = available < there ? available : there;
-    *total = there;
-    return ACL_SUCCESS;
-}
-
-static aclError check_range(const char *call, const void *memory)
-{
-    return memory != NULL ? ACL_SUCCESS : tern__acl_no_pointer(call, "the address");
-}
-
-aclError aclrtMemFlush(void *devPtr, size_t size)
-{
-    (void)size;
-    return check_range("aclrtMemFlush", devPtr);
-}
-
-aclError aclrtMemInvalidate(void *devPtr, size_t size)
-{
-    (void)size;
-    return check_range("aclrtMemInvalidate", devPtr);
-}
-
-aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr)
-{
-    const char *call = "aclrtHostRegister";
-    if (ptr == NULL || devPtr == NULL || size == 0 || type != ACL_HOST_REGISTER_MAPPED) {
-        return tern__acl_error(tern__fail(TERN_ERR_ARG,
-                                          "%s: %" PRIu64 " bytes at %p to %p as type %d; there is "
-                                          "ACL_HOST_REGISTER_MAPPED",
-                                          call, size, ptr, (void *)devPtr, (int)type));
-    }
-    *devPtr = ptr;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtHostUnregister(void *ptr)
-{
-    return check_range("aclrtHostUnregister", ptr);
 }

@@ -18,6 +18,9 @@
 // and the bytes that were asked for. False for other memory. Any thread; O(log n).
 bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes);
 
+// Whether it is in such a block, and which of the two kinds that is.
+bool tern__acl_memory_is_known(const void *address, bool *of_device);
+
 // TERN_ERR_ARG, with a sentence of the call, when so many bytes from there on are more than the
 // block has that the first of them is in.
 int tern__acl_memory_check(const char *call, const char *what, const void *address, size_t bytes);

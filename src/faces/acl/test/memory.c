@@ -72,6 +72,33 @@ static void what_was_not_given_is_refused(void **state)
     assert_non_null(strstr(aclGetRecentErrMsg(), "aclrtMalloc: no memory for "));
 }
 
+static aclrtMemLocation where(const void *address)
+{
+    aclrtPtrAttributes attributes = {.location = {.id = 99}};
+    assert_int_equal(aclrtPointerGetAttributes(address, &attributes), ACL_SUCCESS);
+    assert_int_equal(attributes.pageSize, sysconf(_SC_PAGESIZE));
+    return attributes.location;
+}
+
+static void an_address_says_whose_it_is(void **state)
+{
+    char *device, *host;
+    aclrtPtrAttributes attributes;
+    assert_int_equal(aclrtSetDevice(3), ACL_SUCCESS);
+    assert_int_equal(aclrtMalloc((void **)&device, 100, ACL_MEM_MALLOC_HUGE1G_ONLY), ACL_SUCCESS);
+    assert_int_equal(aclrtMallocHost((void **)&host, 100), ACL_SUCCESS);
+    assert_int_equal(where(device + 99).type, ACL_MEM_LOCATION_TYPE_DEVICE);
+    assert_int_equal(where(device).id, 3);
+    assert_int_equal(where(host).type, ACL_MEM_LOCATION_TYPE_HOST);
+    assert_int_equal(where(&device).type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
+    assert_int_equal(aclrtFree(device), ACL_SUCCESS);
+    assert_int_equal(where(device).type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
+    assert_int_equal(aclrtFreeHost(host), ACL_SUCCESS);
+    assert_int_equal(aclrtPointerGetAttributes(NULL, &attributes), ACL_ERROR_INVALID_PARAM);
+    assert_int_equal(aclrtPointerGetAttributes(&device, NULL), ACL_ERROR_INVALID_PARAM);
+    assert_int_equal(aclrtSetDevice(0), ACL_SUCCESS);
+}
+
 static void *allocate_and_look(void *arg)
 {
     for (int round = 0; round < 300; round++) {
@@ -205,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_known_to_their_last_byte),
         cmocka_unit_test(what_was_not_given_is_refused),
+        cmocka_unit_test(an_address_says_whose_it_is),
         cmocka_unit_test(threads_allocate_at_once),
         cmocka_unit_test(too_much_memory_is_refused_in_a_job_too),
         cmocka_unit_test(memory_may_outlive_its_communicator),
