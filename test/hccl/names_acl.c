@@ -47,6 +47,15 @@ IS_OF(aclError, aclrtMallocHost, void **, size_t);
 IS_OF(aclError, aclrtFreeHost, void *);
 IS_OF(aclError, aclrtGetMemInfo, aclrtMemAttr, size_t *, size_t *);
 IS_OF(aclError, aclrtPointerGetAttributes, const void *, aclrtPtrAttributes *);
+IS_OF(aclError, aclrtMemGetAllocationGranularity, aclrtPhysicalMemProp *,
+      aclrtMemGranularityOptions, size_t *);
+IS_OF(aclError, aclrtReserveMemAddress, void **, size_t, size_t, void *, uint64_t);
+IS_OF(aclError, aclrtReleaseMemAddress, void *);
+IS_OF(aclError, aclrtMallocPhysical, aclrtDrvMemHandle *, size_t, const aclrtPhysicalMemProp *,
+      uint64_t);
+IS_OF(aclError, aclrtFreePhysical, aclrtDrvMemHandle);
+IS_OF(aclError, aclrtMapMem, void *, size_t, size_t, aclrtDrvMemHandle, uint64_t);
+IS_OF(aclError, aclrtUnmapMem, void *);
 IS_OF(aclError, aclrtMemFlush, void *, size_t);
 IS_OF(aclError, aclrtMemInvalidate, void *, size_t);
 IS_OF(aclError, aclrtHostRegister, void *, uint64_t, aclrtHostRegisterType, void **);
@@ -232,6 +241,12 @@ SAME(ACL_MEM_MALLOC_HUGE1G_ONLY, 6);
 SAME(ACL_MEM_MALLOC_HUGE1G_ONLY_P2P, 7);
 SAME(ACL_MEM_TYPE_LOW_BAND_WIDTH, 0x100);
 SAME(ACL_MEM_TYPE_HIGH_BAND_WIDTH, 0x1000);
+SAME(ACL_MEM_HANDLE_TYPE_NONE, 0);
+SAME(ACL_MEM_ALLOCATION_TYPE_PINNED, 0);
+SAME(ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, 0);
+SAME(ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, 1);
+SAME(offsetof(aclrtPhysicalMemProp, location), 12);
+SAME(sizeof(aclrtPhysicalMemProp), 32);
 SAME(ACL_MEM_LOCATION_TYPE_HOST, 0);
 SAME(ACL_MEM_LOCATION_TYPE_DEVICE, 1);
 SAME(ACL_MEM_LOCATION_TYPE_UNREGISTERED, 2);

@@ -108,6 +108,24 @@ typedef struct aclrtPtrAttributes {
     uint32_t rsv[4];
 } aclrtPtrAttributes;
 
+typedef void *aclrtDrvMemHandle;
+
+typedef enum aclrtMemHandleType { ACL_MEM_HANDLE_TYPE_NONE = 0 } aclrtMemHandleType;
+typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
+
+typedef struct aclrtPhysicalMemProp {
+    aclrtMemHandleType handleType;
+    aclrtMemAllocationType allocationType;
+    aclrtMemAttr memAttr; // not used
+    aclrtMemLocation location;
+    uint64_t reserve;
+} aclrtPhysicalMemProp;
+
+typedef enum aclrtMemGranularityOptions {
+    ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+    ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+} aclrtMemGranularityOptions;
+
 typedef enum aclrtHostRegisterType { ACL_HOST_REGISTER_MAPPED = 0 } aclrtHostRegisterType;
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
@@ -165,9 +183,26 @@ TERN_API aclError aclrtFreeHost(void *hostPtr);
 // What the machine has, whatever attr: bytes that can be had now, and with those in use.
 TERN_API aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
-// Where memory at this address was given: by aclrtMalloc (the device is the calling thread's), by
-// aclrtMallocHost, or by neither: UNREGISTERED, also after aclrtHostRegister.
+// Where memory at this address was given: by aclrtMalloc or aclrtMapMem (the device is the
+// calling thread's), by aclrtMallocHost, or by none: UNREGISTERED, also after aclrtHostRegister.
 TERN_API aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
+
+// Addresses, memory, and the one mapped at the other. Sizes are multiples of the granularity, which
+// is 2 MiB. A mapping lies within reserved addresses, and is unmapped as a whole. Memory may be
+// mapped several times, is all zero at first, and is gone when it has been freed and no mapping is
+// left. alignment, offset, and flags of memory and mappings are 0; expectPtr is NULL.
+TERN_API aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                                   aclrtMemGranularityOptions option,
+                                                   size_t *granularity);
+TERN_API aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
+                                         void *expectPtr, uint64_t flags);
+TERN_API aclError aclrtReleaseMemAddress(void *virPtr);
+TERN_API aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                                      const aclrtPhysicalMemProp *prop, uint64_t flags);
+TERN_API aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+TERN_API aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                              uint64_t flags);
+TERN_API aclError aclrtUnmapMem(void *virPtr);
 
 // Memory is coherent here: nothing is done.
 TERN_API aclError aclrtMemFlush(void *devPtr, size_t size);

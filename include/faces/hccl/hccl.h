@@ -171,7 +171,8 @@ TERN_API HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win);
 TERN_API HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymWindow *win,
                                       size_t *offset);
 
-// Active memory lies in a range. flags must be 0; alignment, offset and handle are not used.
+// Active memory lies in a range. flags must be 0; alignment and offset are not used. handle is of
+// aclrtMallocPhysical, or NULL.
 TERN_API HcclResult HcclCommSetMemoryRange(HcclComm comm, void *baseVirPtr, size_t size,
                                            size_t alignment, uint64_t flags);
 TERN_API HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void *baseVirPtr);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "faces/acl/memory.h"
 #include "faces/acl/state.h"
+#include "faces/acl/virtual.h"
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free_bytes, size_t *total)
 {
@@ -68,6 +69,9 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
     }
     bool of_device = false;
     bool known = tern__acl_memory_is_known(ptr, &of_device);
+    if (!known) {
+        known = of_device = tern__acl_is_mapped(ptr);
+    }
     *attributes =
         (aclrtPtrAttributes){.location = {.id =
                                               known && of_device ? (uint32_t)tern__acl_device() : 0,

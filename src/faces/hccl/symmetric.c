@@ -8,6 +8,7 @@
 
 #include "base/public.h"
 #include "faces/acl/memory.h"
+#include "faces/acl/virtual.h"
 #include "faces/hccl/state.h"
 
 enum kind { WINDOW, RANGE, ACTIVE };
@@ -249,9 +250,15 @@ HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void *baseVirPtr)
 HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size, size_t offset,
                                       void *handle, uint64_t flags)
 {
+    const char *call = __func__;
     (void)offset;
-    (void)handle;
-    return announce_plain(__func__, comm, virPtr, size, ACTIVE, flags);
+    if (handle != NULL) {
+        int status = tern__acl_physical_check(call, handle, size);
+        if (status != TERN_OK) {
+            return tern__hccl_result(tern__public_end(call, status));
+        }
+    }
+    return announce_plain(call, comm, virPtr, size, ACTIVE, flags);
 }
 
 HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr)

@@ -60,6 +60,56 @@ static int ranges(HcclComm comm)
     return 0;
 }
 
+enum { GRANULE = 2 << 20 };
+
+// As a program does that maps memory for its communicators.
+static int mapped(HcclComm comms[2])
+{
+    const aclrtPhysicalMemProp prop = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}};
+    const size_t count = GRANULE / sizeof(float);
+    void *base = NULL;
+    aclrtDrvMemHandle handles[2];
+    aclrtStream streams[2];
+    float *data[2];
+    CHECK(aclrtReserveMemAddress(&base, 2 * GRANULE, 0, NULL, 1) == ACL_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        data[i] = (float *)base + (size_t)i * count;
+        CHECK(aclrtCreateStream(&streams[i]) == ACL_SUCCESS);
+        CHECK(HcclCommSetMemoryRange(comms[i], base, 2 * GRANULE, 0, 0) == HCCL_SUCCESS);
+        CHECK(aclrtMallocPhysical(&handles[i], GRANULE, &prop, 0) == ACL_SUCCESS);
+        CHECK(aclrtMapMem(data[i], GRANULE, 0, handles[i], 0) == ACL_SUCCESS);
+        CHECK(HcclCommActivateCommMemory(comms[i], data[i], 2 * GRANULE, 0, handles[i], 0) ==
+              HCCL_E_PARA);
+        SAYS("4194304 bytes of memory that has 2097152");
+        CHECK(HcclCommActivateCommMemory(comms[i], data[i], GRANULE, 0, &base, 0) == HCCL_E_PARA);
+        SAYS("is no handle of aclrtMallocPhysical");
+        CHECK(HcclCommActivateCommMemory(comms[i], data[i], GRANULE, 0, handles[i], 0) ==
+              HCCL_SUCCESS);
+        for (size_t at = 0; at < count; at++) {
+            data[i][at] = (float)(i + 1) * (float)(at % 1000);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(HcclAllReduce(data[i], data[i], count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comms[i],
+                            streams[i]) == HCCL_SUCCESS);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(aclrtSynchronizeStream(streams[i]) == ACL_SUCCESS);
+    }
+    for (int i = 0; i < 2; i++) {
+        for (size_t at = 0; at < count; at++) {
+            CHECK(data[i][at] == 3 * (float)(at % 1000));
+        }
+        CHECK(HcclCommDeactivateCommMemory(comms[i], data[i]) == HCCL_SUCCESS);
+        CHECK(aclrtUnmapMem(data[i]) == ACL_SUCCESS &&
+              aclrtFreePhysical(handles[i]) == ACL_SUCCESS);
+        CHECK(HcclCommUnsetMemoryRange(comms[i], base) == HCCL_SUCCESS);
+        CHECK(aclrtDestroyStream(streams[i]) == ACL_SUCCESS);
+    }
+    CHECK(aclrtReleaseMemAddress(base) == ACL_SUCCESS);
+    return 0;
+}
+
 static int announce(int rank, const struct ranks *ranks, void *arg)
 {
     HcclComm comms[2];
@@ -68,6 +118,7 @@ static int announce(int rank, const struct ranks *ranks, void *arg)
     HcclCommSymWindow left;
     CHECK(windows(comms[0], comms[1], &left) == 0);
     CHECK(ranges(comms[1]) == 0);
+    CHECK(mapped(comms) == 0);
     CHECK(HcclCommDestroy(comms[0]) == HCCL_SUCCESS && HcclCommDestroy(comms[1]) == HCCL_SUCCESS);
     CHECK(HcclCommSymWinDeregister(left) == HCCL_E_NOT_FOUND);
     CHECK(HcclCommUnsetMemoryRange(comms[0], &comms) != HCCL_SUCCESS);
