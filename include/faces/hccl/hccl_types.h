@@ -27,6 +27,7 @@
 #define HCCL_COMM_DEFAULT_BUFFSIZE 200
 #define HCCL_COMM_DEFAULT_DETERMINISTIC 0
 #define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
+#define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE 16
 
 typedef enum HcclResult {
     HCCL_SUCCESS = 0,
@@ -66,7 +67,7 @@ typedef enum HcclReduceOp {
     HCCL_REDUCE_RESERVED = 255,
 } HcclReduceOp;
 
-// Beyond 12 the headers of HCCL disagree about the numbers, so there is nothing here.
+// 13 is no type. Those above it are moved, as bytes, and not reduced.
 typedef enum HcclDataType {
     HCCL_DATA_TYPE_INT8 = 0,
     HCCL_DATA_TYPE_INT16 = 1,
@@ -81,6 +82,10 @@ typedef enum HcclDataType {
     HCCL_DATA_TYPE_FP64 = 10,
     HCCL_DATA_TYPE_BFP16 = 11,
     HCCL_DATA_TYPE_INT128 = 12, // a number without a use
+    HCCL_DATA_TYPE_HIF8 = 14,
+    HCCL_DATA_TYPE_FP8E4M3 = 15,
+    HCCL_DATA_TYPE_FP8E5M2 = 16,
+    HCCL_DATA_TYPE_FP8E8M0 = 17,
     HCCL_DATA_TYPE_RESERVED = 255,
 } HcclDataType;
 
@@ -112,10 +117,14 @@ typedef enum HcclCMDType {
     HCCL_CMD_BARRIER = 103,
 } HcclCMDType;
 
-typedef enum HcclSendRecvType { HCCL_SEND = 0, HCCL_RECV = 1 } HcclSendRecvType;
+typedef enum HcclSendRecvType {
+    HCCL_SEND = 0,
+    HCCL_RECV = 1,
+    HCCL_SEND_RECV_RESERVED = 2,
+} HcclSendRecvType;
 
 // The one thing that HcclSetConfig sets, for all communicators of the process.
-typedef enum HcclConfig { HCCL_DETERMINISTIC = 0 } HcclConfig;
+typedef enum HcclConfig { HCCL_DETERMINISTIC = 0, HCCL_CONFIG_RESERVED = 1 } HcclConfig;
 
 typedef enum HcclCommStatus {
     HCCL_COMM_STATUS_READY = 0,

@@ -11,7 +11,8 @@ static HcclResult begin(const char *call, const struct hccl *comm, HcclDataType 
 {
     HcclResult result = tern__hccl_ready(call, comm);
     result = result != HCCL_SUCCESS ? result : tern__hccl_dtype(call, type, &coll->dtype);
-    return result != HCCL_SUCCESS || op == NULL ? result : tern__hccl_op(call, *op, &coll->op);
+    return result != HCCL_SUCCESS || op == NULL ? result
+                                                : tern__hccl_op(call, type, *op, &coll->op);
 }
 
 // A root that tern's int cannot hold is none.

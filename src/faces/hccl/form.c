@@ -40,9 +40,19 @@ bool tern__hccl_dtype_is(uint32_t number, tern_dtype *dtype)
     return true;
 }
 
+// Types of a byte that are moved only.
+static bool is_moved(HcclDataType type)
+{
+    return type >= HCCL_DATA_TYPE_HIF8 && type <= HCCL_DATA_TYPE_FP8E8M0;
+}
+
 HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dtype)
 {
     if (tern__hccl_dtype_is((uint32_t)type, dtype)) {
+        return HCCL_SUCCESS;
+    }
+    if (is_moved(type)) {
+        *dtype = TERN_U8;
         return HCCL_SUCCESS;
     }
     if (type == HCCL_DATA_TYPE_INT128) {
@@ -50,17 +60,22 @@ HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dty
                                  "HCCL_DATA_TYPE_INT128 (12) is a number without a use");
     }
     return tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT,
-                             "data type %d; there are 0 (int8) to 11 (bfp16), and above 12 the "
-                             "headers of HCCL disagree about what a number means",
+                             "data type %d; there are 0 (int8) to 11 (bfp16), and 14 (hif8) to 17 "
+                             "(fp8e8m0)",
                              (int)type);
 }
 
-HcclResult tern__hccl_op(const char *call, HcclReduceOp op, tern_reduce_op *result)
+HcclResult tern__hccl_op(const char *call, HcclDataType type, HcclReduceOp op,
+                         tern_reduce_op *result)
 {
     static const tern_reduce_op ops[] = {[HCCL_REDUCE_SUM] = TERN_SUM,
                                          [HCCL_REDUCE_PROD] = TERN_PROD,
                                          [HCCL_REDUCE_MAX] = TERN_MAX,
                                          [HCCL_REDUCE_MIN] = TERN_MIN};
+    if (is_moved(type)) {
+        return tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT, "data type %d is moved, and not reduced",
+                                 (int)type);
+    }
     if ((unsigned)op < sizeof ops / sizeof ops[0]) {
         *result = ops[op];
         return HCCL_SUCCESS;

@@ -12,7 +12,8 @@ struct tern__calls *tern__hccl_form_new(uint32_t rank, uint32_t size);
 // The element type of a number of HCCL; false: it is none.
 bool tern__hccl_dtype_is(uint32_t number, tern_dtype *dtype);
 HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dtype);
-HcclResult tern__hccl_op(const char *call, HcclReduceOp op, tern_reduce_op *result);
+HcclResult tern__hccl_op(const char *call, HcclDataType type, HcclReduceOp op,
+                         tern_reduce_op *result);
 
 // Two types or counts that must be the same.
 HcclResult tern__hccl_same_types(const char *call, HcclDataType send, HcclDataType recv);

@@ -84,7 +84,7 @@ HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void 
     coll->count = recvCount;
     coll->in_counts = room[0];
     coll->in_offsets = room[1];
-    result = tern__hccl_op(__func__, op, &coll->op);
+    result = tern__hccl_op(__func__, dataType, op, &coll->op);
     if (result == HCCL_SUCCESS) {
         result = agree(__func__, "recvCount", recvCount, room[0][hccl->rank], hccl->rank);
     }

@@ -38,6 +38,14 @@ static int refuse_arguments(HcclComm comm, void *arg)
                   "INT128"));
     CHECK(refused(HcclBroadcast(a, 1, (HcclDataType)13, 0, comm, s), HCCL_E_NOT_SUPPORT,
                   "data type 13"));
+    const uint64_t one = 1, none = 0;
+    CHECK(refused(HcclReduceScatterV(a, &one, &none, b, 1, HCCL_DATA_TYPE_HIF8, add, comm, s),
+                  HCCL_E_NOT_SUPPORT,
+                  "HcclReduceScatterV: data type 14 is moved, and not reduced"));
+    CHECK(refused(HcclReduce(a, b, 1, HCCL_DATA_TYPE_FP8E8M0, add, 0, comm, s), HCCL_E_NOT_SUPPORT,
+                  "data type 17 is moved, and not reduced"));
+    CHECK(refused(HcclBroadcast(a, 1, (HcclDataType)18, 0, comm, s), HCCL_E_NOT_SUPPORT,
+                  "data type 18"));
     CHECK(refused(HcclAllGather(a, b, 1, (HcclDataType)-1, comm, s), HCCL_E_NOT_SUPPORT, "-1"));
     CHECK(refused(HcclBroadcast(a, 1, f32, 1, comm, s), HCCL_E_PARA, "root is 1"));
     CHECK(refused(HcclScatter(a, b, 1, f32, UINT32_MAX, comm, s), HCCL_E_PARA, "root"));
