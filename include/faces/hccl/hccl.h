@@ -164,7 +164,7 @@ TERN_API HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *c
 // Memory that a program announces, for its own answers: calls find what a buffer is by its address,
 // and none of this makes them faster or is needed. Announced memory of one kind does not overlap in
 // a communicator, and is forgotten with it. Get: the window that these bytes are in, and where.
-typedef void *HcclCommSymWindow;
+// flag: HCCL_WIN_DEFAULT or HCCL_WIN_COLL_SYMMETRIC, which do the same.
 TERN_API HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size,
                                            HcclCommSymWindow *win, uint32_t flag);
 TERN_API HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win);
@@ -179,6 +179,17 @@ TERN_API HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void *baseVirPtr);
 TERN_API HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size,
                                                size_t offset, void *handle, uint64_t flags);
 TERN_API HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr);
+
+// Registered memory, flag 0, which is exchanged with these other ranks of the communicator.
+TERN_API HcclResult HcclCommRegister(HcclComm comm, void *addr, uint64_t size, void **handle,
+                                     uint32_t flag);
+TERN_API HcclResult HcclCommDeregister(HcclComm comm, void *handle);
+TERN_API HcclResult HcclCommExchangeMem(HcclComm comm, void *handle, uint32_t *peerRanks,
+                                        uint32_t peerRankNum);
+
+// Memory of the device for windows: that of aclrtMalloc.
+TERN_API HcclResult HcommMemAlloc(void **ptr, size_t size);
+TERN_API HcclResult HcommMemFree(void *ptr);
 
 TERN_END_DECLS
 

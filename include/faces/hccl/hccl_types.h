@@ -29,6 +29,10 @@
 #define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
 #define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE 16
 
+// Flags of HcclCommSymWinRegister.
+#define HCCL_WIN_DEFAULT 0
+#define HCCL_WIN_COLL_SYMMETRIC 1
+
 typedef enum HcclResult {
     HCCL_SUCCESS = 0,
     HCCL_E_PARA = 1,
@@ -134,6 +138,7 @@ typedef enum HcclCommStatus {
 } HcclCommStatus;
 
 typedef void *HcclComm;
+typedef void *HcclCommSymWindow;
 
 typedef union HcclConfigValue {
     int32_t value;

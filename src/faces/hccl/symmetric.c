@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that programs announce to a communicator: symmetric windows, ranges and active memory.
+// Memory that programs announce to a communicator: symmetric windows, ranges, active and registered
+// memory.
 // Nothing has to be done for it, since calls find what a buffer is by its address; so what is here
 // checks what the program says, and answers which window an address is in. Set-up path.
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/public.h"
@@ -11,7 +13,7 @@
 #include "faces/acl/virtual.h"
 #include "faces/hccl/state.h"
 
-enum kind { WINDOW, RANGE, ACTIVE };
+enum kind { WINDOW, RANGE, ACTIVE, REGISTERED };
 
 // Known by its address alone, so a foreign pointer is never followed.
 struct announced {
@@ -150,25 +152,55 @@ void tern__hccl_symmetric_forget(const struct hccl *comm)
     pthread_mutex_unlock(&lock);
 }
 
+// Memory that is known by a handle, which goes to *handle, named so.
+static HcclResult announce_handle(const char *call, HcclComm comm, const struct announced *what,
+                                  const char *name, void **handle)
+{
+    struct announced *made = NULL;
+    HcclResult result = tern__hccl_lives(call, comm);
+    if (result == HCCL_SUCCESS && handle == NULL) {
+        return tern__hccl_no_pointer(call, name);
+    }
+    result = result == HCCL_SUCCESS ? check_bytes(call, (void *)what->begin, what->bytes) : result;
+    result = result == HCCL_SUCCESS ? announce(call, what, false, &made) : result;
+    if (result == HCCL_SUCCESS) {
+        *handle = made;
+    }
+    return result;
+}
+
 HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size, HcclCommSymWindow *win,
                                   uint32_t flag)
 {
-    const char *call = __func__;
-    struct announced *made = NULL;
-    (void)flag;
-    HcclResult result = tern__hccl_lives(call, comm);
-    if (result == HCCL_SUCCESS && win == NULL) {
-        return tern__hccl_no_pointer(call, "win");
+    if (flag > HCCL_WIN_COLL_SYMMETRIC) {
+        return tern__hccl_refuse(__func__, HCCL_E_PARA, "flag is %u; it must be 0 or 1", flag);
     }
-    result = result == HCCL_SUCCESS ? check_bytes(call, addr, size) : result;
-    if (result == HCCL_SUCCESS) {
-        const struct announced what = {NULL, comm, WINDOW, (uintptr_t)addr, size};
-        result = announce(call, &what, false, &made);
+    const struct announced what = {NULL, comm, WINDOW, (uintptr_t)addr, size};
+    return announce_handle(__func__, comm, &what, "win", win);
+}
+
+// The link to this one, of any communicator where that is NULL. Under the lock.
+static struct announced **find_handle(const struct hccl *comm, enum kind kind, const void *handle)
+{
+    struct announced **at = &all;
+    while (*at != NULL &&
+           !(*at == handle && (*at)->kind == kind && (comm == NULL || (*at)->comm == comm))) {
+        at = &(*at)->next;
     }
-    if (result == HCCL_SUCCESS) {
-        *win = made;
+    return at;
+}
+
+static bool forget(const struct hccl *comm, enum kind kind, const void *handle)
+{
+    pthread_mutex_lock(&lock);
+    struct announced **at = find_handle(comm, kind, handle);
+    struct announced *gone = *at;
+    if (gone != NULL) {
+        *at = gone->next;
     }
-    return result;
+    pthread_mutex_unlock(&lock);
+    free(gone);
+    return gone != NULL;
 }
 
 HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win)
@@ -177,23 +209,11 @@ HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win)
     if (win == NULL) {
         return tern__hccl_no_pointer(call, "win");
     }
-    pthread_mutex_lock(&lock);
-    struct announced **at = &all;
-    while (*at != NULL && !(*at == win && (*at)->kind == WINDOW)) {
-        at = &(*at)->next;
-    }
-    struct announced *gone = *at;
-    if (gone != NULL) {
-        *at = gone->next;
-    }
-    pthread_mutex_unlock(&lock);
-    if (gone == NULL) {
-        return tern__hccl_refuse(call, HCCL_E_NOT_FOUND,
-                                 "%p is no symmetric window, or its communicator was destroyed",
-                                 win);
-    }
-    free(gone);
-    return HCCL_SUCCESS;
+    return forget(NULL, WINDOW, win)
+               ? HCCL_SUCCESS
+               : tern__hccl_refuse(call, HCCL_E_NOT_FOUND,
+                                   "%p is no symmetric window, or its communicator was destroyed",
+                                   win);
 }
 
 HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymWindow *win,
@@ -264,4 +284,80 @@ HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size, 
 HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr)
 {
     return take_back(__func__, comm, ACTIVE, virPtr);
+}
+
+HcclResult HcclCommRegister(HcclComm comm, void *addr, uint64_t size, void **handle, uint32_t flag)
+{
+    if (flag != 0) {
+        return tern__hccl_refuse(__func__, HCCL_E_PARA, "flag is %u; it must be 0", flag);
+    }
+    const struct announced what = {NULL, comm, REGISTERED, (uintptr_t)addr, size};
+    return announce_handle(__func__, comm, &what, "handle", handle);
+}
+
+static HcclResult not_registered(const char *call, const void *handle)
+{
+    return tern__hccl_refuse(call, HCCL_E_NOT_FOUND,
+                             "%p is no handle of HcclCommRegister for this communicator", handle);
+}
+
+HcclResult HcclCommDeregister(HcclComm comm, void *handle)
+{
+    HcclResult result = tern__hccl_lives(__func__, comm);
+    if (result != HCCL_SUCCESS) {
+        return result;
+    }
+    return forget(comm, REGISTERED, handle) ? HCCL_SUCCESS : not_registered(__func__, handle);
+}
+
+HcclResult HcclCommExchangeMem(HcclComm comm, void *handle, uint32_t *peerRanks,
+                               uint32_t peerRankNum)
+{
+    const char *call = __func__;
+    const struct hccl *hccl = comm;
+    HcclResult result = tern__hccl_lives(call, comm);
+    if (result != HCCL_SUCCESS) {
+        return result;
+    }
+    if (peerRanks == NULL) {
+        return tern__hccl_no_pointer(call, "peerRanks");
+    }
+    pthread_mutex_lock(&lock);
+    bool known = *find_handle(hccl, REGISTERED, handle) != NULL;
+    pthread_mutex_unlock(&lock);
+    if (!known) {
+        return not_registered(call, handle);
+    }
+    for (uint32_t i = 0; i < peerRankNum; i++) {
+        if (peerRanks[i] >= hccl->size || peerRanks[i] == hccl->rank) {
+            return tern__hccl_refuse(call, HCCL_E_PARA,
+                                     "peerRanks[%u] is %u; there are ranks 0 to %u, and this is %u",
+                                     i, peerRanks[i], hccl->size - 1, hccl->rank);
+        }
+    }
+    return peerRankNum != 0
+               ? HCCL_SUCCESS
+               : tern__hccl_refuse(call, HCCL_E_PARA, "peerRankNum is 0; it must be 1 or more");
+}
+
+static HcclResult of_acl(const char *call, aclError error)
+{
+    if (error == ACL_SUCCESS) {
+        return HCCL_SUCCESS;
+    }
+    char sentence[TERN_ERROR_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", tern_last_error());
+    return tern__hccl_refuse(call, error == ACL_ERROR_INVALID_PARAM ? HCCL_E_PARA : HCCL_E_MEMORY,
+                             "%s", sentence);
+}
+
+HcclResult HcommMemAlloc(void **ptr, size_t size)
+{
+    return ptr != NULL ? of_acl(__func__, aclrtMalloc(ptr, size, ACL_MEM_MALLOC_HUGE_FIRST))
+                       : tern__hccl_no_pointer(__func__, "ptr");
+}
+
+HcclResult HcommMemFree(void *ptr)
+{
+    return ptr != NULL ? of_acl(__func__, aclrtFree(ptr)) : tern__hccl_no_pointer(__func__, "ptr");
 }

@@ -60,6 +60,45 @@ static int ranges(HcclComm comm)
     return 0;
 }
 
+static int registered(HcclComm comm, HcclComm other)
+{
+    uint32_t peers[2] = {1, 0};
+    char *memory = NULL;
+    void *first = NULL, *second = NULL;
+    CHECK(HcommMemAlloc(NULL, 8) == HCCL_E_PTR && HcommMemFree(NULL) == HCCL_E_PTR);
+    CHECK(HcommMemAlloc((void **)&memory, 0) == HCCL_E_PARA);
+    CHECK(HcommMemAlloc((void **)&memory, SIZE_MAX - 7) == HCCL_E_MEMORY);
+    SAYS("no memory for ");
+    CHECK(HcommMemAlloc((void **)&memory, 4096) == HCCL_SUCCESS);
+    CHECK(HcommMemFree(memory + 1) == HCCL_E_PARA);
+    SAYS("no block begins at");
+    CHECK(HcclCommRegister(comm, memory, 1024, &first, 1) == HCCL_E_PARA);
+    SAYS("flag is 1; it must be 0");
+    CHECK(HcclCommRegister(comm, memory, 5000, &first, 0) == HCCL_E_PARA);
+    CHECK(HcclCommRegister(comm, memory, 1024, NULL, 0) == HCCL_E_PTR);
+    CHECK(HcclCommRegister(comm, memory, 1024, &first, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommRegister(comm, memory + 1000, 1024, &second, 0) == HCCL_E_PARA);
+    CHECK(HcclCommRegister(other, memory, 4096, &second, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommExchangeMem(comm, first, peers, 1) == HCCL_SUCCESS);
+    CHECK(HcclCommExchangeMem(comm, first, peers, 2) == HCCL_E_PARA);
+    SAYS("peerRanks[1] is 0; there are ranks 0 to 1, and this is 0");
+    CHECK(HcclCommExchangeMem(comm, first, peers, 0) == HCCL_E_PARA);
+    CHECK(HcclCommExchangeMem(comm, first, NULL, 1) == HCCL_E_PTR);
+    CHECK(HcclCommExchangeMem(comm, second, peers, 1) == HCCL_E_NOT_FOUND);
+    SAYS("is no handle of HcclCommRegister for this communicator");
+    CHECK(HcclCommSymWinDeregister(first) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommDeregister(other, first) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommDeregister(comm, first) == HCCL_SUCCESS);
+    CHECK(HcclCommDeregister(comm, first) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommSymWinRegister(comm, memory, 8, &first, HCCL_WIN_COLL_SYMMETRIC + 1) ==
+          HCCL_E_PARA);
+    SAYS("flag is 2; it must be 0 or 1");
+    CHECK(HcclCommSymWinRegister(comm, memory, 8, &first, HCCL_WIN_COLL_SYMMETRIC) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinDeregister(first) == HCCL_SUCCESS);
+    CHECK(HcommMemFree(memory) == HCCL_SUCCESS);
+    return 0;
+}
+
 enum { GRANULE = 2 << 20 };
 
 // As a program does that maps memory for its communicators.
@@ -119,6 +158,7 @@ static int announce(int rank, const struct ranks *ranks, void *arg)
     CHECK(windows(comms[0], comms[1], &left) == 0);
     CHECK(ranges(comms[1]) == 0);
     CHECK(mapped(comms) == 0);
+    CHECK(registered(comms[0], comms[1]) == 0);
     CHECK(HcclCommDestroy(comms[0]) == HCCL_SUCCESS && HcclCommDestroy(comms[1]) == HCCL_SUCCESS);
     CHECK(HcclCommSymWinDeregister(left) == HCCL_E_NOT_FOUND);
     CHECK(HcclCommUnsetMemoryRange(comms[0], &comms) != HCCL_SUCCESS);
