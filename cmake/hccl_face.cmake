@@ -42,6 +42,6 @@ function(tern_face_library name prefix)
 endfunction()
 
 tern_face_library(ascendcl acl acl/acl.h acl/acl_base.h acl/acl_prof.h acl/acl_rt.h)
-# HCCL has its calls in two libraries; which in which differs between its versions.
+# Programs are linked with either, or with both.
 tern_face_library(hccl Hc[a-z]+ hccl/hccl.h hccl/hccl_comm.h)
 tern_face_library(hcomm Hc[a-z]+ hccl/hccl.h hccl/hccl_comm.h)
