@@ -4,12 +4,15 @@
 
 #include "base/trace.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "base/options.h"
 
 struct trace_buffer {
     struct trace_buffer *next;
@@ -329,4 +332,13 @@ bool tern__trace_attach(int fd)
     }
     pthread_atfork(NULL, NULL, stop_in_child);
     return true;
+}
+
+void tern__trace_join(void)
+{
+    long fd;
+    if (tern__parse_integer(getenv(TERN_ENV_TRACE_FD), 0, INT32_MAX, &fd) == 0 &&
+        tern__trace_attach((int)fd)) { // else the descriptor may be something else by now
+        fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+    }
 }

@@ -138,4 +138,9 @@ struct tern__trace_track *tern__trace_region_track(struct tern__trace_region *re
 // nothing. False when the descriptor is none of these.
 bool tern__trace_attach(int fd);
 
+// The same with the descriptor that the launcher has named in the environment, which is closed in
+// what this process executes. Without one nothing; again: it goes on.
+#define TERN_ENV_TRACE_FD "TERN_TRACE_FD"
+void tern__trace_join(void);
+
 #endif

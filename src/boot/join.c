@@ -330,16 +330,6 @@ static int read_environment(struct tern__place *place, int *fd)
     return TERN_OK;
 }
 
-// The launcher records what this process does: from now on.
-static void join_trace(void)
-{
-    long fd;
-    if (tern__parse_integer(getenv(TERN_ENV_TRACE_FD), 0, INT32_MAX, &fd) == 0 &&
-        fcntl((int)fd, F_SETFD, FD_CLOEXEC) == 0) {
-        tern__trace_attach((int)fd); // again: it goes on
-    }
-}
-
 int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
 {
     struct tern__place place = {.timeout_ns = timeout_ns, .launched = true, .host = "the launcher"};
@@ -349,7 +339,7 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     // signal reaches only the script.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
-    join_trace();
+    tern__trace_join();
     tern__reach_allow(tern__peer_pid(fd));
     if (getenv(TERN_ENV_LISTEN) != NULL) {
         TERN_TRY(tern__listen(&place.listener, &place.port));

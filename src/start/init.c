@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "base/public.h"
+#include "base/trace.h"
 #include "boot/exchange.h"
 #include "boot/join.h"
 #include "boot/listen.h"
@@ -105,6 +106,7 @@ static int init_root(const struct tern__root *root, int rank, int nranks,
     struct tern__exchange exchange;
     struct tern__job *job;
     TERN_TRY(read_words());
+    tern__trace_join(); // where tern run has started it, whose ranks meet elsewhere
     TERN_TRY(tern__exchange_root(root, rank, nranks, &exchange));
     TERN_TRY(tern__join_exchanged(&exchange, deadlines->start_ns, &job));
     job->timeout_ns = deadlines->waits_ns; // before there are threads that read it
@@ -126,6 +128,7 @@ static int init_path(const char *path, int rank, int nranks,
 {
     struct tern__job *job;
     TERN_TRY(read_words());
+    tern__trace_join();
     TERN_TRY(tern__join_at(rank, nranks, path, deadlines->start_ns, &job));
     job->timeout_ns = deadlines->waits_ns; // before there are threads that read it
     char how[256];

@@ -49,6 +49,38 @@ holds odd.json 3 "$six"
 expect 124 "timeout" "$tern" run -n 2 --trace odd.json --timeout 1 sh -c './odd exit; sleep 100'
 holds odd.json 2 "len(named('all_reduce #5')) == 2"
 
+# Programs of HCCL meet by a root info, and may start to profile before that.
+expect 0 "14 calls of HCCL" env TMPDIR="$dir" "$tern" run -n 3 --trace hccl.json "$build/bin/hccl_host"
+holds hccl.json 3 "{e['name'].split(' #')[0] for e in calls} >= {'all_reduce', 'broadcast', 'all_gather'}" \
+    "{rank(e) for e in calls} == {0, 1, 2}" "{(rank(a), rank(b)) for a, b in arrows} >= {(0, 1), (1, 2), (2, 0)}"
+cat >profile.c <<'EOF'
+#include <stdio.h>
+#include "acl/acl.h"
+#include "acl/acl_prof.h"
+static void add(void *sum)
+{
+    ++*(int *)sum;
+}
+int main(void)
+{
+    uint32_t device = 0, sum = 0;
+    aclrtStream stream;
+    aclprofConfig *config = aclprofCreateConfig(&device, 1, ACL_AICORE_NONE, NULL, ACL_PROF_TASK_TIME);
+    aclError error = aclprofStart(config);
+    if (aclrtCreateStream(&stream) != 0 || aclrtLaunchHostFunc(stream, add, &sum) != 0 ||
+        aclrtSynchronizeStream(stream) != 0 || sum != 1) {
+        return 2;
+    }
+    printf("started with %d, stopped with %d\n", error, aclprofStop(config));
+    return 0;
+}
+EOF
+cc -I"$root/include" -I"$root/include/faces" profile.c -o profile -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
+expect 0 "started with 0, stopped with 0" "$tern" run -n 1 --trace profile.json ./profile
+holds profile.json 1 "named('aclrtLaunchHostFunc')"
+expect 0 "started with 200006, stopped with 200006" "$tern" run -n 1 ./profile
+expect 0 "started with 200006, stopped with 200006" env TERN_TRACE_FD=0 ./profile
+
 # More than is kept: how many is said, here and in the file.
 expect 0 "the trace lacks the last" "$tern" run -n 2 --trace odd.json ./odd much
 holds odd.json 2 "len(named('notify')) > 200000" \

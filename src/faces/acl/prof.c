@@ -98,6 +98,7 @@ aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig)
 static aclError check_records(const char *call, const aclprofConfig *config)
 {
     int status = tern__handle_check(call, config, TERN__ACL_PROFILE);
+    tern__trace_join(); // where no communicator has been made yet
     if (status == TERN_OK && tern__peek(&tern__trace_on) == 0) {
         tern__set_error("%s: nothing is recorded here; `tern run --trace FILE` or `--timeline "
                         "FILE` starts programs that are",
