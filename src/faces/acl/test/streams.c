@@ -2,6 +2,7 @@
 // What follows a failure in a stream of ACL, and waits for events: who has passed them, and for how
 // long they may last.
 #include "support/cmocka.h"
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ static void a_stream_stops_or_goes_on_behind_a_failure(void **state)
 static void hold(void *gate)
 {
     while (!__atomic_load_n((bool *)gate, __ATOMIC_ACQUIRE)) {
+        sched_yield();
     }
 }
 
