@@ -48,29 +48,38 @@ static int compare(const void *one, const void *two)
     return b->begin + b->bytes <= a->begin ? 1 : 0;
 }
 
-bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes)
+// The block that the address is in, as it is now.
+static bool block_of(const void *address, struct block *block)
 {
     const struct block wanted = {.begin = (uintptr_t)address, .bytes = 1};
     pthread_mutex_lock(&lock);
     struct block **found = tfind(&wanted, &blocks, compare);
     if (found != NULL) {
-        *begin = (*found)->begin;
-        *bytes = (*found)->bytes;
+        *block = **found;
     }
     pthread_mutex_unlock(&lock);
     return found != NULL;
 }
 
+bool tern__acl_memory_of(const void *address, uintptr_t *begin, size_t *bytes)
+{
+    struct block block;
+    if (!block_of(address, &block)) {
+        return false;
+    }
+    *begin = block.begin;
+    *bytes = block.bytes;
+    return true;
+}
+
 bool tern__acl_memory_is_known(const void *address, bool *of_device)
 {
-    const struct block wanted = {.begin = (uintptr_t)address, .bytes = 1};
-    pthread_mutex_lock(&lock);
-    struct block **found = tfind(&wanted, &blocks, compare);
-    if (found != NULL) {
-        *of_device = (*found)->of_device;
+    struct block block;
+    if (!block_of(address, &block)) {
+        return false;
     }
-    pthread_mutex_unlock(&lock);
-    return found != NULL;
+    *of_device = block.of_device;
+    return true;
 }
 
 int tern__acl_memory_check(const char *call, const char *what, const void *address, size_t bytes)
