@@ -77,6 +77,9 @@ static int in_a_call_or_in_a_meeting(tern_comm *world, void *arg)
 static void a_call_in_one_rank_and_a_meeting_in_the_others_is_a_mismatch(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); // which has a thread of its own in every process
+#endif
     for (int i = 0; i < 2 * MEETINGS; i++) {
         struct trial trial = {.meeting = (enum meeting)(i % MEETINGS),
                               .rank = i % 2,
