@@ -151,6 +151,14 @@ static void restore(void)
     }
 }
 
+// A program that lets go of the library keeps its process.
+__attribute__((destructor)) static void restore_all(void)
+{
+    if (watched > 0) {
+        restore();
+    }
+}
+
 void tern__fault_unwatch(tern__fault_say *say)
 {
     pthread_mutex_lock(&lock);

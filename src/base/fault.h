@@ -30,7 +30,7 @@ void tern__fault_describe(struct tern__fault *fault);
 typedef void tern__fault_say(struct tern__fault *fault);
 
 // Faults are told to `say`, from the first call to its last one's partner, tern__fault_unwatch, or
-// to the end of the process.
+// to the end of the process or of the library in it.
 void tern__fault_watch(tern__fault_say *say);
 void tern__fault_unwatch(tern__fault_say *say);
 

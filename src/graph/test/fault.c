@@ -2,7 +2,9 @@
 // Kernels and orchestrations that break their process: the last line says which, and of what.
 #include "support/cmocka.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "graph/kernel.h"
 #include "tern/graph.h"
 #include "tern/isa.h"
 #include "tern/stream.h"
@@ -129,6 +132,14 @@ static void run_chip(enum breaks how)
     tern_status_ignore(tern_chip_synchronize(chip));
 }
 
+// As the thread of a node's chip does.
+static void run_alone(enum breaks how)
+{
+    struct tern__kernel called = {.comm = NULL};
+    int64_t args[] = {how};
+    tern__kernel_call_alone(&called, "wild", on_a_chip, args);
+}
+
 static void run_orchestration(enum breaks how)
 {
     tern_chip *chip;
@@ -172,8 +183,8 @@ static void all_ways(void (*run)(enum breaks how), const char *who)
     static char said[1 << 16];
     unsetenv("TERN_CHIP"); // the size of UB
     for (int how = 0; how < BREAKS; how++) {
-        if (IS_SANITIZED && how == ON_THE_STACK) {
-            continue; // frames are elsewhere
+        if (how == ON_THE_STACK && (IS_SANITIZED || run == run_alone)) {
+            continue; // frames are elsewhere; or the stack is the program's
         }
         int status = end_of(run, (enum breaks)how, said, sizeof said);
         char line[200];
@@ -196,6 +207,12 @@ static void a_kernel_of_a_chip_is_named(void **state)
 {
     (void)state;
     all_ways(run_chip, "tern: kernel 'wild', block 0 of 1: ");
+}
+
+static void a_kernel_of_a_node_is_named(void **state)
+{
+    (void)state;
+    all_ways(run_alone, "tern: kernel 'wild', block 0 of 1: ");
 }
 
 static void an_orchestration_is_named(void **state)
@@ -251,12 +268,51 @@ static void what_is_no_kernel_is_not_named(void **state)
     assert_null(strstr(said, "tern: "));
 }
 
+// A library that has run kernels and is let go of takes its handlers along.
+static void load_and_let_go(enum breaks how)
+{
+    void *library = dlopen(TERN_BUILD_DIR "/lib/libtern.so", RTLD_NOW | RTLD_LOCAL);
+    int (*create)(tern_comm *, const tern_chip_options *, tern_chip **) = NULL;
+    int (*destroy)(tern_chip *) = NULL;
+    void *symbols[] = {library != NULL ? dlsym(library, "tern_chip_create") : NULL,
+                       library != NULL ? dlsym(library, "tern_chip_destroy") : NULL};
+    struct sigaction now = {.sa_handler = SIG_IGN};
+    tern_chip *chip;
+    memcpy(&create, &symbols[0], sizeof create);
+    memcpy(&destroy, &symbols[1], sizeof destroy);
+    bool made = create != NULL && destroy != NULL && create(NULL, NULL, &chip) == TERN_OK;
+    do { // until a thread of the chip runs; end_of has a deadline
+        sigaction(SIGSEGV, NULL, &now);
+    } while (made && (now.sa_flags & SA_SIGINFO) == 0 && sched_yield() == 0);
+    bool gone = made && destroy(chip) == TERN_OK && dlclose(library) == 0;
+    sigaction(SIGSEGV, NULL, &now);
+    if (gone && now.sa_handler == SIG_DFL) {
+        break_process(how);
+    }
+    _exit(3);
+}
+
+static void a_library_that_is_let_go_of_leaves_no_handler(void **state)
+{
+    static char said[1 << 16];
+    (void)state;
+    if (IS_SANITIZED) {
+        skip(); // whose own libraries come with it
+    }
+    int status = end_of(load_and_let_go, AT_NULL, said, sizeof said);
+    assert_string_equal(said, "");
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_of_a_stream_is_named),
         cmocka_unit_test(a_kernel_of_a_chip_is_named),
+        cmocka_unit_test(a_kernel_of_a_node_is_named),
         cmocka_unit_test(an_orchestration_is_named),
+        cmocka_unit_test(a_library_that_is_let_go_of_leaves_no_handler),
         cmocka_unit_test(a_handler_of_the_program_comes_after_it),
         cmocka_unit_test(what_is_no_kernel_is_not_named),
     };
