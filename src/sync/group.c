@@ -118,14 +118,14 @@ static int check_order(const struct barrier_wait *wait)
     struct tern__group *group = wait->group;
     struct tern__process own;
     uint64_t later = 0;
-    if (tern__now_ns() - wait->since_ns < ORDER_LOOK_NS) {
+    if (tern__now_ns() - wait->since_ns < ORDER_LOOK_NS || !tern__process_look(getpid(), &own) ||
+        own.threads != 1) {
         return TERN_OK;
     }
     for (uint64_t left = missing_ranks(group); left != 0; left &= left - 1) {
         later |= is_in_a_later_call(group, __builtin_ctzll(left)) ? left & -left : 0;
     }
-    if (later == 0 || !tern__process_look(getpid(), &own) || own.threads != 1 ||
-        (later & missing_ranks(group)) != later) {
+    if (later == 0 || (later & missing_ranks(group)) != later) {
         return TERN_OK;
     }
     char name[48];
