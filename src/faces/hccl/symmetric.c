@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that programs announce to a communicator: symmetric windows, ranges, active and registered
-// memory.
-// Nothing has to be done for it, since calls find what a buffer is by its address; so what is here
-// checks what the program says, and answers which window an address is in. Set-up path.
+// memory. Nothing has to be done for it, since calls find what a buffer is by its address; so what
+// is here checks what the program says, and answers which window an address is in. Set-up path.
 
 #include <inttypes.h>
 #include <stdio.h>
