@@ -284,7 +284,7 @@ static void load_and_let_go(enum breaks how)
     do { // until a thread of the chip runs; end_of has a deadline
         sigaction(SIGSEGV, NULL, &now);
     } while (made && (now.sa_flags & SA_SIGINFO) == 0 && sched_yield() == 0);
-    bool gone = made && destroy(chip) == TERN_OK && dlclose(library) == 0;
+    bool gone = library != NULL && made && destroy(chip) == TERN_OK && dlclose(library) == 0;
     sigaction(SIGSEGV, NULL, &now);
     if (gone && now.sa_handler == SIG_DFL) {
         break_process(how);
