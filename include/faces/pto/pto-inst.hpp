@@ -172,6 +172,9 @@ void store(const Global &global, const T &tile, AtomicType atomic)
 constexpr tern_rounding rounding(RoundMode mode)
 {
     switch (mode) {
+    case RoundMode::CAST_NONE:
+    case RoundMode::CAST_RINT:
+        return TERN_ROUND_EVEN;
     case RoundMode::CAST_ROUND:
         return TERN_ROUND_AWAY;
     case RoundMode::CAST_FLOOR:
@@ -182,9 +185,8 @@ constexpr tern_rounding rounding(RoundMode mode)
         return TERN_ROUND_ZERO;
     case RoundMode::CAST_ODD:
         return TERN_ROUND_ODD;
-    default:
-        return TERN_ROUND_EVEN;
     }
+    return static_cast<tern_rounding>(TERN_ROUND_ODD + 1); // there is none: it is refused
 }
 
 template <typename D, typename A, typename B>
