@@ -358,9 +358,16 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
     return died;
 }
 
-int tern__hub_first_dead(const struct tern__hub *hub)
+int tern__hub_blamed(const struct tern__hub *hub)
 {
-    return hub->ctl != NULL ? tern__ctl_first_dead(hub->ctl) : -1;
+    if (hub->ctl == NULL) {
+        return -1;
+    }
+    int dead = tern__ctl_first_dead(hub->ctl);
+    const struct tern__ctl_comm *first = &hub->ctl->comms[0];
+    bool told = dead < 0 && tern__flag_load(&first->failed) == TERN__FAILED &&
+                first->failed_status == TERN_ERR_PEER; // partner: begin_failure in sync/fail.c
+    return !told || first->failed_rank >= hub->nranks ? dead : first->failed_rank;
 }
 
 bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size)

@@ -101,7 +101,9 @@ const char *tern__hub_failure(struct tern__hub *hub);
 // there.
 void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, size_t size);
 
-// The rank that died first in the current generation as the ranks themselves saw it, or -1.
-int tern__hub_first_dead(const struct tern__hub *hub);
+// The rank that the others blame in the current generation: that died first as this machine's ranks
+// saw it, or, where they were only told by another machine that somebody had died, is in what they
+// were told. -1: none.
+int tern__hub_blamed(const struct tern__hub *hub);
 
 #endif

@@ -79,7 +79,7 @@ bool tern__launch_reap(struct tern__launch *job)
     // What they said before they ended comes first, and so does whom they blame: our own news would
     // change it. For the same reason those that a signal killed are announced first.
     listen_to_ranks(job);
-    int suspect = tern__hub_first_dead(job->hub);
+    int suspect = tern__hub_blamed(job->hub);
     for (int signalled = 1; signalled >= 0; signalled--) {
         for (int i = 0; i < nended; i++) {
             if ((WIFSIGNALED(job->procs.status[ended[i]]) ? 1 : 0) == signalled) {

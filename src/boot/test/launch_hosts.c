@@ -10,6 +10,7 @@
 #include "boot/listen.h"
 #include "support/random.h"
 #include "support/sanitized.h"
+#include "sync/group.h"
 #include "sync/job.h"
 #include "tern/launch.h"
 
@@ -82,6 +83,12 @@ static void print_machines(const struct tern__job *job)
     fflush(stdout);
 }
 
+static void die_instead(int number)
+{
+    (void)number;
+    raise(SIGKILL);
+}
+
 // What this program does as a rank.
 static int act(const char *mode)
 {
@@ -92,6 +99,9 @@ static int act(const char *mode)
     }
     if (strcmp(mode, "early") == 0 && strcmp(rank, "2") == 0) {
         raise(SIGKILL);
+    }
+    if (strcmp(mode, "told") == 0 && strcmp(rank, "2") == 0) {
+        signal(SIGTERM, die_instead);
     }
     if (strcmp(mode, "late") == 0 && strcmp(rank, "2") == 0) {
         sleep_ms(60000);
@@ -115,6 +125,12 @@ static int act(const char *mode)
         await_end(job, 2);
         tern__ctl_death_text(job->ctl, 2, text, sizeof text);
         printf("rank %s: %s\n", rank, text);
+    } else if (strcmp(mode, "told") == 0) {
+        if (job->rank == 0) { // has it from another machine, whose launcher will say it later
+            tern__ctl_comm_fail(job->ctl, 0, TERN_ERR_PEER, 2, "rank 2 on machine b died");
+            exit(9);
+        }
+        sleep_ms(60000);
     } else if (strcmp(mode, "hang") == 0) {
         printf("ready\n");
         fflush(stdout);
@@ -242,6 +258,13 @@ static void what_a_rank_does_is_reported(void **state)
     free(out);
     assert_int_equal(run.status, 137);
     close_run(&run);
+}
+
+// Its end is heard of last, but the first one that ended said that it failed because of it.
+static void who_is_blamed_is_reported(void **state)
+{
+    EXPECT(137, "", "tern run: rank 2 (on b) was killed by signal 9 (Killed)\n",
+           RUN("a:2,b:3", AGENT), SELF("told"));
 }
 
 // Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that.
@@ -564,6 +587,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(output_comes_to_the_head),
         cmocka_unit_test(standard_input_goes_to_rank_0),
         cmocka_unit_test(what_a_rank_does_is_reported),
+        cmocka_unit_test(who_is_blamed_is_reported),
         cmocka_unit_test(ranks_that_do_not_come_are_named_everywhere),
         cmocka_unit_test(hosts_that_cannot_be_started_are_named),
         cmocka_unit_test(wrong_words_have_a_sentence),
