@@ -47,6 +47,18 @@ const char *tern_last_error(void)
     return last_error;
 }
 
+struct tern__sentence tern__keep_error(void)
+{
+    struct tern__sentence kept;
+    memcpy(kept.text, last_error, sizeof kept.text);
+    return kept;
+}
+
+void tern__restore_error(const struct tern__sentence *kept)
+{
+    memcpy(last_error, kept->text, sizeof last_error);
+}
+
 void tern__set_error(const char *format, ...)
 {
     // Formatted aside first: an argument may be the previous sentence.

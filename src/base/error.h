@@ -13,6 +13,13 @@
 void tern__set_error(const char *format, ...) TERN_PRINTF(1, 2);
 void tern__set_error_errno(const char *format, ...) TERN_PRINTF(1, 2);
 
+// For what may fail on the way to a success: the sentence as it is, and to have it back.
+struct tern__sentence {
+    char text[TERN_ERROR_BYTES];
+};
+struct tern__sentence tern__keep_error(void);
+void tern__restore_error(const struct tern__sentence *kept);
+
 static inline int tern__status(int status)
 {
     return status;

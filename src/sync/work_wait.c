@@ -139,7 +139,10 @@ static void look_now_and_then(struct waiting *waiting, int64_t *look_ns)
     }
     if (now_ns >= *look_ns) {
         *look_ns = now_ns + TERN__LOOK_NS;
-        tern_status_ignore(is_broken(waiting, true)); // the rest says it, and has patience
+        struct tern__sentence kept = tern__keep_error();
+        if (is_broken(waiting, true) < 0) { // the rest says it, and has patience
+            tern__restore_error(&kept);
+        }
         waiting->shown = true;
     }
 }

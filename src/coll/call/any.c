@@ -236,7 +236,10 @@ static int wait_any(struct any *any, int *index)
         if (!moved) {
             int64_t next_ns = next_deadline(any, now_ns);
             rest.timeout_ns = next_ns == INT64_MAX ? INT64_MAX : next_ns - now_ns;
-            tern_status_ignore(tern__work_rest(&rest)); // what failed has ended
+            struct tern__sentence kept = tern__keep_error();
+            if (tern__work_rest(&rest) < 0) { // what failed has ended, and says so when it is found
+                tern__restore_error(&kept);
+            }
         }
     }
 }

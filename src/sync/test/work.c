@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "sync/work.h"
 #include "sync/wait.h"
 #include "tern/status.h"
@@ -205,6 +206,48 @@ static void a_wait_that_has_ended_is_not_shown(void **state)
     assert_int_equal(tern__peek(&ctl.ranks[0].doing), TERN__DOING_OTHER);
 }
 
+static int looks; // that have failed
+
+static bool move_until_looked_at(struct tern__work *work)
+{
+    struct looked_at *item = (struct looked_at *)(void *)work;
+    if (looks > 0) {
+        tern__work_end(work);
+        tern__work_done(work, &item->done);
+    }
+    return true;
+}
+
+static int fail_for_good(struct tern__work *work, bool deep)
+{
+    (void)work;
+    (void)deep;
+    looks++;
+    return tern__fail(TERN_ERR_PEER, "a look has failed");
+}
+
+// A look on the way to a success leaves the sentence of an earlier failure alone.
+static void a_wait_that_ends_well_says_nothing(void **state)
+{
+    static struct tern__ctl ctl;
+    static const struct tern__work_ops ops = {.advance = move_until_looked_at,
+                                              .ready = always_ready,
+                                              .asleep = say_nothing,
+                                              .broken = fail_for_good,
+                                              .awake = say_nothing};
+    struct tern__job job = {.ctl = &ctl, .nranks = 1};
+    struct looked_at item = {.work = {.ops = &ops, .job = &job}};
+    struct tern__awaited awaited = {.work = &item.work,
+                                    .done = &item.done,
+                                    .timeout_ns = INT64_C(60000000000)};
+    job.net = (struct tern__net *)(void *)&job;
+    tern__set_error("the sentence of an earlier call");
+    tern__work_begin(&item.work);
+    assert_int_equal(tern__work_wait(&awaited), TERN_OK);
+    assert_true(looks > 0);
+    assert_string_equal(tern_last_error(), "the sentence of an earlier call");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup(a_queue_goes_from_thread_to_thread_with_its_tasks, start_over),
         cmocka_unit_test_setup(a_wait_moves_the_tasks_of_its_bell, start_over),
         cmocka_unit_test(a_wait_that_has_ended_is_not_shown),
+        cmocka_unit_test(a_wait_that_ends_well_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
