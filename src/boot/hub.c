@@ -387,13 +387,12 @@ void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, si
     if (hub->ctl == NULL) {
         return;
     }
-    // As a member of the first communicator would see them.
-    struct tern__job job = {.ctl = hub->ctl, .nranks = (int)hub->ctl->nranks};
-    struct tern__group group = {.job = &job, .shared = &hub->ctl->comms[0], .size = job.nranks};
-    for (int rank = 0; rank < group.size; rank++) {
-        group.members[rank] = rank;
-    }
-    tern__doing_ranks(&group, ranks, text, size);
+    tern__doing_job(hub->ctl, ranks, text, size);
+}
+
+const struct tern__ctl *tern__hub_ctl(const struct tern__hub *hub)
+{
+    return hub->ctl;
 }
 
 int tern__hub_rank_process(const struct tern__hub *hub, int rank)

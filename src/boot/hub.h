@@ -101,6 +101,9 @@ const char *tern__hub_failure(struct tern__hub *hub);
 // there.
 void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, size_t size);
 
+// The control memory of the job, as long as the hub is not told of anything; NULL: there is none.
+const struct tern__ctl *tern__hub_ctl(const struct tern__hub *hub);
+
 // The rank that the others blame in the current generation: that died first as this machine's ranks
 // saw it, or, where they were only told by another machine that somebody had died, is in what they
 // were told. -1: none.

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "coll/job_find.h"
+#include "coll/job_head.h"
 
 #define WORDS_MAX 64
 

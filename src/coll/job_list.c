@@ -12,8 +12,8 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "coll/job_head.h"
 #include "base/process.h"
-#include "coll/job_find.h"
 #include "tern/job.h"
 
 #define LISTED_MAX 256 // jobs

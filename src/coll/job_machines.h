@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "coll/job_find.h"
+#include "sync/job_find.h"
 
 // The name of a rank's machine; "" when the job has one machine.
 const char *tern__job_machine(const struct tern__ctl *ctl, int rank);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "coll/job_find.h"
+#include "coll/job_head.h"
 #include "coll/job_json.h"
 #include "coll/job_machines.h"
 #include "coll/record_algorithm.h"

@@ -326,6 +326,18 @@ static bool is_cycle(const struct tern__group *group)
     return group->size > 1;
 }
 
+void tern__doing_job(const struct tern__ctl *ctl, uint64_t ranks, char *text, size_t size)
+{
+    // Nothing of it is written.
+    struct tern__ctl *job_ctl = (struct tern__ctl *)(uintptr_t)ctl;
+    struct tern__job job = {.ctl = job_ctl, .nranks = (int)ctl->nranks};
+    struct tern__group group = {.job = &job, .shared = &job_ctl->comms[0], .size = job.nranks};
+    for (int rank = 0; rank < group.size; rank++) {
+        group.members[rank] = rank;
+    }
+    tern__doing_ranks(&group, ranks, text, size);
+}
+
 void tern__doing_others(const struct tern__group *group, char *text, size_t size)
 {
     size_t used = 0;

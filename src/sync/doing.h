@@ -52,6 +52,9 @@ void tern__doing_text(const struct tern__doing *doing, bool several, char *text,
 // -1 for no ranks.
 int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *text, size_t size);
 
+// The same of ranks of a job, as a member of its first communicator would see them.
+void tern__doing_job(const struct tern__ctl *ctl, uint64_t ranks, char *text, size_t size);
+
 // What the others do, for who waits for a signal in vain: who could notify is not known. But when
 // all ranks wait for signals and none runs a task, they wait for each other: that is said first;
 // then the circle in which tasks wait, as far as they have said what they notify (sync/circle.h).

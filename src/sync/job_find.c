@@ -3,7 +3,7 @@
 // control memory for this; opening it through /proc asks the kernel whether we may look at that
 // process at all.
 
-#include "coll/job_find.h"
+#include "sync/job_find.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -103,10 +103,9 @@ static int may_not_look(int pid)
     return tern__fail_errno(TERN_ERR_SYSTEM, "the open files of process %d cannot be seen", pid);
 }
 
-int tern__jobs_of_process(int pid, struct tern__jobs *jobs)
+int tern__jobs_add(int pid, struct tern__jobs *jobs)
 {
     char folder[64];
-    memset(jobs, 0, sizeof *jobs);
     char state = pid > 0 ? tern__process_state(pid) : 0;
     if (state == 0) {
         return no_such_process(pid);
@@ -127,16 +126,30 @@ int tern__jobs_of_process(int pid, struct tern__jobs *jobs)
                      : TERN_OK;
     }
     closedir(files);
+    return status;
+}
+
+int tern__jobs_of_process(int pid, struct tern__jobs *jobs)
+{
+    memset(jobs, 0, sizeof *jobs);
+    int status = tern__jobs_add(pid, jobs);
     if (status != TERN_OK) {
         tern__jobs_close(jobs);
     }
     return status;
 }
 
+void tern__jobs_close_one(struct tern__jobs *jobs, int at)
+{
+    munmap((void *)(uintptr_t)jobs->ctl[at], sizeof(struct tern__ctl));
+    jobs->count--;
+    jobs->ctl[at] = jobs->ctl[jobs->count];
+    jobs->inode[at] = jobs->inode[jobs->count];
+}
+
 void tern__jobs_close(struct tern__jobs *jobs)
 {
-    for (int i = 0; i < jobs->count; i++) {
-        munmap((void *)(uintptr_t)jobs->ctl[i], sizeof(struct tern__ctl));
+    while (jobs->count > 0) {
+        tern__jobs_close_one(jobs, jobs->count - 1);
     }
-    jobs->count = 0;
 }
