@@ -19,7 +19,7 @@ static int failed(void)
 
 static bool is_fault(const char *word)
 {
-    static const char *const faults[] = {"hang", "crash", "leave", "mismatch", "ignore"};
+    static const char *const faults[] = {"hang", "crash", "leave", "mismatch", "ignore", "circle"};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         if (strcmp(word, faults[i]) == 0) {
             return true;
@@ -28,11 +28,22 @@ static bool is_fault(const char *word)
     return false;
 }
 
+// A number goes round, and no rank begins: rank 2 should send first.
+static int pass_around(tern_comm *world)
+{
+    int size = tern_comm_size(world);
+    int next = (tern_comm_rank(world) + 1) % size;
+    int previous = (tern_comm_rank(world) + size - 1) % size;
+    int number = 0;
+    int status = tern_recv(world, &number, 1, TERN_I32, previous);
+    return status == TERN_OK ? tern_send(world, &number, 1, TERN_I32, next) : status;
+}
+
 int main(int argc, char **argv)
 {
     const char *fault = argc > 1 ? argv[1] : "";
     if (argc > 2 || (argc == 2 && !is_fault(fault))) {
-        fputs("usage: faulty [hang | crash | leave | mismatch | ignore]\n", stderr);
+        fputs("usage: faulty [hang | crash | leave | mismatch | ignore | circle]\n", stderr);
         return 2;
     }
     float in[COUNT] = {1};
@@ -57,6 +68,9 @@ int main(int argc, char **argv)
     }
     if (wrong && strcmp(fault, "leave") == 0) {
         return 0; // without tern_comm_destroy
+    }
+    if (strcmp(fault, "circle") == 0 && pass_around(world) != TERN_OK) {
+        return failed();
     }
     size_t count = wrong && strcmp(fault, "mismatch") == 0 ? COUNT - 1 : COUNT;
     if (tern_all_reduce(world, in, out, count, TERN_F32, TERN_SUM) != TERN_OK) {

@@ -51,7 +51,7 @@ typedef struct tern_launch_options {
 // found; 128 + signal when the launcher was told to end by one; with `label`, 141 when nobody reads
 // the output any more and 1 when it cannot be written). A signal that the caller ignores stays
 // ignored. Nothing is left behind, also when the caller itself is killed: no process of the job, no
-// file.
+// file. When all ranks wait in tern and none goes on for TERN_STALL seconds (10), one line says so.
 //
 // With hosts, each entry of them is a machine of the job, also when two name one host. A command
 // `tern` at the path of this one (or in PATH, where this program is not tern) is started on each by

@@ -70,6 +70,16 @@ static int seconds_option(const char *name, const char *or_word, int64_t standar
     return TERN_OK;
 }
 
+static int seconds_or_never(const char *name, int64_t never_ns, int64_t standard_ns, int64_t *ns)
+{
+    const char *text = getenv(name);
+    if (text != NULL && strcmp(text, "never") == 0) {
+        *ns = never_ns;
+        return TERN_OK;
+    }
+    return seconds_option(name, ", or never", standard_ns, ns);
+}
+
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
 {
     if (given_ns > 0) {
@@ -82,12 +92,13 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
                           "default",
                           (long long)given_ns);
     }
-    const char *text = getenv("TERN_TIMEOUT");
-    if (text != NULL && strcmp(text, "never") == 0) {
-        *timeout_ns = TERN_TIMEOUT_NEVER;
-        return TERN_OK;
-    }
-    return seconds_option("TERN_TIMEOUT", ", or never", TERN_DEFAULT_TIMEOUT_NS, timeout_ns);
+    return seconds_or_never("TERN_TIMEOUT", TERN_TIMEOUT_NEVER, TERN_DEFAULT_TIMEOUT_NS,
+                            timeout_ns);
+}
+
+int tern__stall_option(int64_t *stall_ns)
+{
+    return seconds_or_never("TERN_STALL", INT64_MAX, TERN_DEFAULT_STALL_NS, stall_ns);
 }
 
 int tern__net_timeout_option(int64_t *timeout_ns)

@@ -16,6 +16,11 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns);
 #define TERN_DEFAULT_NET_TIMEOUT_NS INT64_C(1000000000)
 int tern__net_timeout_option(int64_t *timeout_ns);
 
+// TERN_STALL: after how long `tern run` says that all ranks wait; never: INT64_MAX. TERN_ERR_ARG as
+// above.
+#define TERN_DEFAULT_STALL_NS INT64_C(10000000000)
+int tern__stall_option(int64_t *stall_ns);
+
 // Which parts of windows a core dump of a rank contains.
 enum tern__dump {
     TERN__DUMP_OWN, // its own; the default

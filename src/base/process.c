@@ -31,20 +31,25 @@ bool tern__process_look(int pid, struct tern__process *process)
     line[got] = '\0';
     const char *end = strrchr(line, ')'); // the name before it may hold anything
     unsigned flags;                       // the 9th value
+    unsigned long long user;              // the 14th value, in ticks
+    unsigned long long system;            // the 15th
     unsigned long long started;           // the 22nd value, in ticks since the machine started
     if (end == NULL ||
         sscanf(end,
-               ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d "
                "%d %*d %llu",
-               &process->state, &process->parent, &flags, &process->threads, &started) != 5) {
+               &process->state, &process->parent, &flags, &user, &system, &process->threads,
+               &started) != 7) {
         return false;
     }
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
     process->ends = (flags & FLAG_EXITING) != 0;
+    int64_t tick_ns = TERN_NS_PER_SECOND / sysconf(_SC_CLK_TCK);
     process->started = started;
-    process->age_ns = (int64_t)now.tv_sec * TERN_NS_PER_SECOND + now.tv_nsec -
-                      (int64_t)started * (TERN_NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+    process->age_ns =
+        (int64_t)now.tv_sec * TERN_NS_PER_SECOND + now.tv_nsec - (int64_t)started * tick_ns;
+    process->worked_ns = (int64_t)(user + system) * tick_ns;
     return true;
 }
 

@@ -13,6 +13,7 @@ struct tern__process {
     int threads;
     bool ends; // it is on its way out: from there on nothing of it can be looked at
     int64_t age_ns;
+    int64_t worked_ns; // on processors, all its threads together, in steps of 10 ms
     uint64_t started; // when, in ticks since the machine started: with the number, what names it
 };
 

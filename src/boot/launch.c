@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/process.h"
 #include "boot/branch.h"
 #include "boot/env.h"
@@ -240,6 +241,7 @@ static int launch(struct tern__launch *job, int *exit_status)
         status = run_job(job);
     }
     tern__procs_end(&job->procs);
+    tern__launch_end_stall(job);
     if (job->hub != NULL) {
         snprintf(job->failure, sizeof job->failure, "%s", tern__hub_failure(job->hub));
     }
@@ -265,6 +267,7 @@ static int launch(struct tern__launch *job, int *exit_status)
 
 int tern__launch_run(struct tern__launch *job, int *exit_status)
 {
+    TERN_TRY(tern__stall_option(&job->stall.after_ns));
     int opened[3];
     int nopened = tern__launch_open_standard(opened);
     int status = tern__signals_take(&job->signals);

@@ -112,5 +112,6 @@ int64_t tern__launch_look_at_clock(struct tern__launch *job)
         next_ns = earlier(next_ns, job->linger_until_ns);
     }
     next_ns = earlier(next_ns, tern__launch_look_at_lag(job, now_ns));
+    next_ns = earlier(next_ns, tern__launch_look_at_stall(job, now_ns));
     return earlier(next_ns, tern__hub_expire(job->hub));
 }

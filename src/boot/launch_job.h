@@ -10,6 +10,7 @@
 
 #include "boot/launch_procs.h"
 #include "boot/launch_signals.h"
+#include "sync/job_find.h"
 #include "tern/launch.h"
 
 #define TERN__TERM_AFTER_NS (600 * INT64_C(1000000))
@@ -31,6 +32,28 @@ enum tern__cause {
     CAUSE_GUARDIAN, // somebody has killed the guardian
     CAUSE_HOST,     // of several machines, one has gone or cannot go on: host_text
     CAUSE_HEAD,     // the head of a job on several machines has ended it, or is gone
+};
+
+// A process of a rank, as the look whether all ranks wait has seen it.
+struct tern__staller {
+    int pid;
+    uint64_t place;    // on which machine; 0: on this one
+    uint64_t seen;     // at which look
+    int64_t worked_ns; // until then
+    bool waits, worked;
+};
+
+// Of that look (launch_stall.c).
+struct tern__stall {
+    int64_t after_ns;   // how long they must; INT64_MAX: nothing is said
+    int64_t look_at_ns; // when to look next
+    int64_t since_ns;   // since when they do
+    uint64_t mark;      // of what they wait for; 0: one does not wait
+    uint64_t looks;
+    bool told;
+    int next;               // the rank whose files are looked at next
+    struct tern__jobs jobs; // that ranks are in, if not in that of the launcher
+    struct tern__staller processes[TERN_RANKS_MAX];
 };
 
 struct tern__launch {
@@ -59,6 +82,7 @@ struct tern__launch {
 
     enum { UNSEEN, SEEN, TOLD } lag; // of the ranks that run on after a communicator has failed
 
+    struct tern__stall stall;
     bool timed_out;
     int culprit;       // the rank that failed first, or -1
     int suspect;       // whom the ranks blamed then, though it had not been reaped; -1
@@ -100,6 +124,10 @@ int tern__launch_report(const struct tern__launch *job);
 // Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns
 // when to look again.
 int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns);
+
+// Says, once for each time, that all ranks wait and none goes on. Returns when to look again.
+int64_t tern__launch_look_at_stall(struct tern__launch *job, int64_t now_ns);
+void tern__launch_end_stall(struct tern__launch *job);
 
 // Why the launcher itself ended the job, when it did, and the exit status that follows; -1 when a
 // rank, a signal or nothing did.
