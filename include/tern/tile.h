@@ -2,7 +2,8 @@
 // Arithmetic on tiles (tern/isa.h): what kernels do between load and store. The meaning is that of
 // TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TEXP, TCVT,
 // TROWSUM, TROWMAX, TROWMIN, TCOLSUM and its like, TROWEXPANDSUB, TCOLEXPANDMUL and their like,
-// TSQRT, TRECIP, TNEG, TABS and their like, TCI, TEXTRACT, TMATMUL and TMATMUL_ACC of the PTO ISA.
+// TSQRT, TRECIP, TNEG, TABS and their like, TCMP, TCMPS, TSEL, TSELS, TCI, TEXTRACT, TMATMUL and
+// TMATMUL_ACC of the PTO ISA.
 //
 // What is computed are the valid rows and columns of `to`; the other tiles have at least as many
 // valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
@@ -101,6 +102,21 @@ typedef enum tern_tile_function {
 TERN_CALL int tern_tile_apply(const tern_tile *to, const tern_tile *from,
                               tern_tile_function function);
 TERN_CALL int tern_tile_exp(const tern_tile *to, const tern_tile *from);
+
+// Masks: bit c % 8 of byte c / 8 of row r of `mask` says whether a[r][c] compares so with b[r][c]
+// (with *scalar, an element of the dtype), for the valid elements of `a`; the bits behind them in
+// the last byte are 0. `mask` holds integers, row after row, in memory of its own; it
+// needs as many rows and bytes, whichever of its elements are valid. NaN is unequal to all.
+TERN_CALL int tern_tile_compare(const tern_tile *mask, const tern_tile *a, const tern_tile *b,
+                                tern_cmp cmp);
+TERN_CALL int tern_tile_compare_scalar(const tern_tile *mask, const tern_tile *a,
+                                       const void *scalar, tern_cmp cmp);
+
+// to = a where the bit of `mask` is set, else b (*scalar, an element of the dtype). One dtype.
+TERN_CALL int tern_tile_select(const tern_tile *to, const tern_tile *mask, const tern_tile *a,
+                               const tern_tile *b);
+TERN_CALL int tern_tile_select_scalar(const tern_tile *to, const tern_tile *mask,
+                                      const tern_tile *a, const void *scalar);
 
 // to = the part of `from` whose first element is (row, column). One dtype.
 TERN_CALL int tern_tile_extract(const tern_tile *to, const tern_tile *from, int32_t row,

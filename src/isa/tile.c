@@ -143,16 +143,6 @@ int tern_tile_combine(const tern_tile *to, const tern_tile *a, const tern_tile *
     return TERN__CALL(combine(to, a, b, op));
 }
 
-// The scalar, as a tile of this many equal elements.
-static struct tern__side side_of_scalar(const void *scalar, tern_dtype dtype, uint64_t *element)
-{
-    struct tern__side side = {.data = (char *)element,
-                              .dtype = dtype,
-                              .element_bytes = tern_dtype_size(dtype)};
-    memcpy(element, scalar, side.element_bytes);
-    return side; // strides 0
-}
-
 static int combine_rows(const tern_tile *to, const tern_tile *a, const tern_tile *column,
                         tern_tile_op op)
 {
@@ -168,7 +158,7 @@ static int combine_rows(const tern_tile *to, const tern_tile *a, const tern_tile
     for (int64_t row = 0; row < to->valid_rows; row++) {
         uint64_t element; // `column` may be `to`
         struct tern__side same =
-            side_of_scalar(tern__side_at(&sides[2], row, 0), to->dtype, &element);
+            tern__side_of_scalar(tern__side_at(&sides[2], row, 0), to->dtype, &element);
         combine_row(&sides[0], &sides[1], &same, row, to->valid_columns, op);
     }
     return TERN_OK;
@@ -192,7 +182,7 @@ static int combine_scalar(const tern_tile *to, const tern_tile *from, const void
     TERN_TRY(tern__side_check_scalar(call, scalar));
     tern__side_use(to, from, NULL);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
-    struct tern__side same = side_of_scalar(scalar, to->dtype, &element);
+    struct tern__side same = tern__side_of_scalar(scalar, to->dtype, &element);
     for (int64_t row = 0; row < to->valid_rows; row++) {
         combine_row(&sides[0], &sides[1], &same, row, to->valid_columns, op);
     }
@@ -239,7 +229,7 @@ static int axpy(const tern_tile *to, const tern_tile *from, const void *scalar)
     TERN_TRY(tern__side_check_scalar(call, scalar));
     tern__side_use(to, from, to);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
-    struct tern__side same = side_of_scalar(scalar, from->dtype, &element);
+    struct tern__side same = tern__side_of_scalar(scalar, from->dtype, &element);
     union tern__wide factor;
     tern__wide_load(&factor, same.dtype, same.data, 0, 1);
     for (int64_t row = 0; row < to->valid_rows; row++) {

@@ -3,6 +3,8 @@
 #ifndef TERN_ISA_TILE_SIDE_H
 #define TERN_ISA_TILE_SIDE_H
 
+#include <string.h>
+
 #include "base/dtype.h"
 #include "base/error.h"
 #include "isa/check.h"
@@ -25,6 +27,17 @@ static inline struct tern__side tern__side_of(const tern_tile *tile)
                               .element_bytes = tern_dtype_size(tile->dtype)};
     tern__tile_strides(tile, &side.row, &side.element);
     return side;
+}
+
+// A scalar, as a tile of as many equal elements as one likes.
+static inline struct tern__side tern__side_of_scalar(const void *scalar, tern_dtype dtype,
+                                                     uint64_t *element)
+{
+    struct tern__side side = {.data = (char *)element,
+                              .dtype = dtype,
+                              .element_bytes = tern_dtype_size(dtype)};
+    memcpy(element, scalar, side.element_bytes);
+    return side; // strides 0
 }
 
 static inline char *tern__side_at(const struct tern__side *side, int64_t row, int64_t column)
@@ -59,6 +72,16 @@ static inline int tern__side_check_dtype(const char *call, const char *name, con
                             tern_dtype_name(from->dtype), tern_dtype_name(to->dtype));
 }
 
+// The same of two sources.
+static inline int tern__side_check_same(const char *call, const char *name, const tern_tile *one,
+                                        const char *other_name, const tern_tile *other)
+{
+    return one->dtype == other->dtype
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: %s has %s, and %s %s", call, name,
+                            tern_dtype_name(one->dtype), other_name, tern_dtype_name(other->dtype));
+}
+
 static inline size_t tern__side_chunk(int64_t column, int64_t columns)
 {
     int64_t rest = columns - column;
@@ -74,6 +97,14 @@ static inline void tern__side_use(const tern_tile *to, const tern_tile *a, const
             tern__watch_tile("an operation on tiles", b, false);
         }
         tern__watch_tile("an operation on tiles", to, true);
+    }
+}
+
+// A third source.
+static inline void tern__side_read(const tern_tile *from)
+{
+    if (tern__checking()) {
+        tern__watch_tile("an operation on tiles", from, false);
     }
 }
 

@@ -63,7 +63,7 @@ counted() {
 # an instruction does at once.
 runs_in_silence_when_checked() {
     local program
-    for program in async async_rules cube launch patterns reduce_gather signals; do
+    for program in async async_rules cube launch more_tiles patterns reduce_gather signals; do
         TERN_ISA_CHECK=1 expect 0 "$program: 3 ranks" "$tern" run -n 3 "./$program.g++"
         ! grep 'tern check' said >&2 || die "$program, checked"
     done
@@ -84,7 +84,7 @@ three_of() { # PROGRAM OPTION PLACE
 }
 runs_without_a_launcher() {
     local program
-    for program in types_and_tiles cube launch async_rules; do
+    for program in types_and_tiles more_tiles cube launch async_rules; do
         expect 0 "$program: 1 ranks" "./$program.g++"
     done
     for program in signals reduce_gather; do

@@ -58,6 +58,18 @@ template <typename... Events> inline void wait_for(Events &...events)
     (static_cast<void>(events.Wait()), ...);
 }
 
+// The same where a tile for what lies between may come first: nothing is put there.
+template <typename... Rest> inline void wait_for_but_tiles(Rest &...rest)
+{
+    const auto wait = [](auto &one) {
+        if constexpr (!is_tile<std::remove_cv_t<std::remove_reference_t<decltype(one)>>>::value) {
+            static_cast<void>(one.Wait());
+        }
+    };
+    (wait(rest), ...);
+    static_cast<void>(wait);
+}
+
 // A tile, or nullptr for none, as the C functions take it; what they make of a dynamic one goes
 // back.
 template <typename T> class tile_operand

@@ -8,7 +8,8 @@
 
 #include "pto/tern/launch.hpp"
 
-namespace pto::tern_detail {
+namespace pto::tern_detail
+{
 // Before anything of tern looks at the environment.
 inline const int asks_for_checks = setenv("TERN_ISA_CHECK", "1", 0);
 } // namespace pto::tern_detail
