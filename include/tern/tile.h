@@ -2,8 +2,8 @@
 // Arithmetic on tiles (tern/isa.h): what kernels do between load and store. The meaning is that of
 // TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TEXP, TCVT,
 // TROWSUM, TROWMAX, TROWMIN, TCOLSUM and its like, TROWEXPANDSUB, TCOLEXPANDMUL and their like,
-// TSQRT, TRECIP, TNEG, TABS and their like, TCMP, TCMPS, TSEL, TSELS, TCI, TEXTRACT, TMATMUL and
-// TMATMUL_ACC of the PTO ISA.
+// TSQRT, TRECIP, TNEG, TABS and their like, TCMP, TCMPS, TSEL, TSELS, TCI, TEXTRACT, TINSERT,
+// TTRANS, TFILLPAD, TGATHER, TSCATTER, TMATMUL and TMATMUL_ACC of the PTO ISA.
 //
 // What is computed are the valid rows and columns of `to`; the other tiles have at least as many
 // valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
@@ -121,6 +121,39 @@ TERN_CALL int tern_tile_select_scalar(const tern_tile *to, const tern_tile *mask
 // to = the part of `from` whose first element is (row, column). One dtype.
 TERN_CALL int tern_tile_extract(const tern_tile *to, const tern_tile *from, int32_t row,
                                 int32_t column);
+
+// The part of `to` whose first element is (row, column) = the valid elements of `from`, in the
+// dtype of `to`. It lies within the rows and columns of `to`, whichever are valid; so it is in all
+// that follows here, where `to` has elements of as many bytes, and none in common with `from`.
+TERN_CALL int tern_tile_insert(const tern_tile *to, const tern_tile *from, int32_t row,
+                               int32_t column);
+
+// to[c][r] = from[r][c], for the valid elements of `from`.
+TERN_CALL int tern_tile_transpose(const tern_tile *to, const tern_tile *from);
+
+// All rows and columns of `to` = the valid elements of `from`, and *scalar, an element of the dtype
+// of `to`, where there are none. `to` may be where `from` is, when its rows are as long.
+TERN_CALL int tern_tile_pad(const tern_tile *to, const tern_tile *from, const void *scalar);
+
+// By indices, of 16 or 32 bits, of elements as they lie in memory, rows * columns of them. Gather:
+// to[r][c] = element index[r][c] of `from`, for what is valid of `to`, which may be where `index`
+// is. Scatter: element index[r][c] of `to` = from[r][c], for what is valid of `index`, row after
+// row; all other elements of `to` become 0. One dtype.
+TERN_CALL int tern_tile_gather(const tern_tile *to, const tern_tile *from, const tern_tile *index);
+TERN_CALL int tern_tile_scatter(const tern_tile *to, const tern_tile *from, const tern_tile *index);
+
+// Of the valid elements of `from` columns first, first + step, …, row after row and one after the
+// other in the memory of `to`, of which whole rows are valid; or its rows first, first + step, …
+// The other way about: columns (rows) first, first + step, … of `to` = those of `from`, and all
+// other elements 0.
+TERN_CALL int tern_tile_take_columns(const tern_tile *to, const tern_tile *from, int32_t step,
+                                     int32_t first);
+TERN_CALL int tern_tile_take_rows(const tern_tile *to, const tern_tile *from, int32_t step,
+                                  int32_t first);
+TERN_CALL int tern_tile_set_columns(const tern_tile *to, const tern_tile *from, int32_t step,
+                                    int32_t first);
+TERN_CALL int tern_tile_set_rows(const tern_tile *to, const tern_tile *from, int32_t step,
+                                 int32_t first);
 
 // to = a b, or to += a b: a has M valid rows of K, b K of N, `to` M of N. `a` and `b` of one dtype:
 // TERN_F16, TERN_BF16 or TERN_F32 into TERN_F32, or TERN_I8 into TERN_I32. Sums are in the dtype of

@@ -256,8 +256,7 @@ int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const void *scala
     return TERN__CALL(axpy(to, from, scalar));
 }
 
-// to = the part of `from` at (row, column), in the dtype of `to`.
-static void copy_part(const tern_tile *to, const tern_tile *from, int32_t row, int32_t column)
+void tern__tile_copy_part(const tern_tile *to, const tern_tile *from, int32_t row, int32_t column)
 {
     tern__side_use(to, from, NULL);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
@@ -288,7 +287,7 @@ static int convert(const tern_tile *to, const tern_tile *from)
     if (to->data == from->data && to->dtype != from->dtype) {
         return tern__fail(TERN_ERR_ARG, "%s: 'to' and 'from' are the same memory", call);
     }
-    copy_part(to, from, 0, 0);
+    tern__tile_copy_part(to, from, 0, 0);
     return TERN_OK;
 }
 
@@ -312,7 +311,7 @@ static int extract(const tern_tile *to, const tern_tile *from, int32_t row, int3
             from->valid_columns);
     }
     TERN_TRY(tern__side_check_dtype(call, "from", from, to));
-    copy_part(to, from, row, column);
+    tern__tile_copy_part(to, from, row, column);
     return TERN_OK;
 }
 

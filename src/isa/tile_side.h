@@ -135,6 +135,9 @@ static inline int tern__side_check_scalar(const char *call, const void *scalar)
     return scalar != NULL ? TERN_OK : tern__fail(TERN_ERR_ARG, "%s: scalar must not be NULL", call);
 }
 
+// to = the part of `from` at (row, column), in the dtype of `to`. (tile.c)
+void tern__tile_copy_part(const tern_tile *to, const tern_tile *from, int32_t row, int32_t column);
+
 // a[n] = a[n] op b[n]. (tile.c)
 void tern__wide_op(union tern__wide *a, const union tern__wide *b, enum tern__wide_kind kind,
                    tern_tile_op op, size_t count);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions on tiles of one chip beyond arithmetic: masks of comparisons, and what is selected.
+// Instructions on tiles of one chip beyond arithmetic: masks of comparisons, and what is selected;
+// elements in other places.
 
 #include "pto/pto-inst.hpp"
 
@@ -62,8 +63,137 @@ void Masks()
     Sync();
 }
 
+// What is at (row, column) of a tile of numbers from 0 on.
+template <typename Source> void Number(Source &tile)
+{
+    for (int i = 0; i < Source::Rows * Source::Cols; i++) {
+        tile.SetValue(i, typename Source::DType(i));
+    }
+}
+
+__global__ AICORE void MoveKernel()
+{
+    Tile<TileType::Vec, float, 4, 16> a;
+    Tile<TileType::Vec, float, 16, 8, BLayout::RowMajor, 16, 4> turned;
+    Tile<TileType::Vec, float, 8, 16> large;
+    Number(a);
+    TTRANS(turned, a, large);
+    CHECK(turned.GetValue(15, 3) == 63 && turned.GetValue(2, 1) == 18);
+    TEXPANDS(large, -1.0f);
+    LateEvent late{[&] { a.SetValue(0, 100.0f); }};
+    TINSERT(large, a, 3, 0, late);
+    CHECK(large.GetValue(3, 0) == 100 && large.GetValue(6, 15) == 63 && late.waits == 1);
+    CHECK(large.GetValue(2, 15) == -1 && large.GetValue(7, 0) == -1);
+    Tile<TileType::Vec, float, 2, 8, BLayout::RowMajor, 1, 7> small;
+    TEXPANDS(small, 3.0f);
+    TINSERT(large, small);
+    CHECK(large.GetValue(0, 6) == 3 && large.GetValue(0, 7) == -1 && large.GetValue(1, 0) == -1);
+}
+
+template <typename T> __global__ AICORE void PadKernel(float least, float greatest)
+{
+    constexpr TileType L1 = TileType::Mat;
+    constexpr BLayout rows = BLayout::RowMajor;
+    constexpr SLayout none = SLayout::NoneBox;
+    using Part = Tile<TileType::Vec, T, 2, 32, rows, -1, -1>;
+    Part part(2, 3);
+    Tile<TileType::Vec, T, 2, 32, rows, 2, 32, none, 512, PadValue::Min> low;
+    Tile<TileType::Vec, T, 3, 64, rows, 3, 64, none, 512, PadValue::Max> high;
+    Tile<TileType::Vec, T, 2, 32, rows, 2, 32, none, 512, PadValue::Zero> same;
+    Tile<L1, T, 2, 32, BLayout::ColMajor, 1, 3, SLayout::RowMajor> matrix;
+    Number(part);
+    LateEvent late{[&] { part.SetValue(34, T(9)); }};
+    TFILLPAD(low, part, late);
+    CHECK(low.GetValue(1, 2) == T(9) && low.GetValue(0, 0) == T(0) && late.waits == 1);
+    CHECK(float(low.GetValue(0, 3)) == least && float(low.GetValue(1, 31)) == least);
+    TFILLPAD_EXPAND(high, part);
+    CHECK(high.GetValue(1, 1) == T(33) && float(high.GetValue(1, 3)) == greatest);
+    CHECK(float(high.GetValue(0, 63)) == greatest && float(high.GetValue(2, 0)) == greatest);
+    TASSIGN(same, part.data());
+    TFILLPAD_INPLACE(same, part);
+    CHECK(part.GetValue(1) == T(1) && part.GetValue(3) == T(0) && part.GetValue(63) == T(0));
+    Number(matrix);
+    TFILLPAD(matrix, matrix);
+    CHECK(matrix.GetValue(2) == T(2) && matrix.GetValue(3) == T(0) && matrix.GetValue(33) == T(0));
+    Number(matrix);
+    TFILLPAD<decltype(matrix), PadValue::Zero>(matrix, matrix);
+    CHECK(matrix.GetValue(63) == T(0));
+}
+
+template <typename T, typename Index> __global__ AICORE void IndexKernel()
+{
+    Tile<TileType::Vec, T, 2, 32> from;
+    Tile<TileType::Vec, T, 1, 32> to;
+    Tile<TileType::Vec, Index, 1, 32> index, between;
+    Tile<TileType::Vec, T, 8, 32> spread;
+    Number(from);
+    for (int i = 0; i < 32; i++) {
+        index.SetValue(i, Index(63 - 2 * i));
+    }
+    TGATHER(to, from, index);
+    CHECK(to.GetValue(0) == T(63) && to.GetValue(31) == T(1));
+    LateEvent late{[&] { index.SetValue(5, Index(20)); }};
+    TGATHER(to, from, index, between, late);
+    CHECK(to.GetValue(5) == T(20) && to.GetValue(6) == T(51) && late.waits == 1);
+    TEXPANDS(from, T(7));
+    TSCATTER(from, to, index, late);
+    CHECK(from.GetValue(63) == T(63) && from.GetValue(0) == T(0) && from.GetValue(20) == T(20));
+    CHECK(from.GetValue(53) == T(0) && from.GetValue(51) == T(51) && late.waits == 2);
+    using From = decltype(from);
+    using To = decltype(to);
+    Number(from);
+    TGATHER<To, From, MaskPattern::P0101>(to, from);
+    CHECK(to.GetValue(1) == T(2) && to.GetValue(16) == T(32) && to.GetValue(31) == T(62));
+    TGATHER<To, From, MaskPattern::P1010>(to, from, late);
+    CHECK(to.GetValue(1) == T(3) && late.waits == 3);
+    TGATHER<To, From, MaskPattern::P0001>(to, from);
+    CHECK(to.GetValue(8) == T(32));
+    TGATHER<To, From, MaskPattern::P0010>(to, from);
+    CHECK(to.GetValue(8) == T(33));
+    TGATHER<To, From, MaskPattern::P0100>(to, from);
+    CHECK(to.GetValue(8) == T(34));
+    TGATHER<To, From, MaskPattern::P1000>(to, from);
+    CHECK(to.GetValue(8) == T(35) && to.GetValue(0) == T(3));
+    TGATHER<To, From, MaskPattern::P1010, GatherAxis::GATHER_COL>(to, from);
+    CHECK(to.GetValue(31) == T(63) && to.GetValue(0) == T(32));
+    TSCATTER<MaskPattern::P0100, ScatterAxis::SCATTER_COL>(spread, from);
+    CHECK(spread.GetValue(2, 31) == T(31) && spread.GetValue(6, 0) == T(32));
+    CHECK(spread.GetValue(0, 1) == T(0) && spread.GetValue(7, 31) == T(0));
+    Tile<TileType::Vec, T, 2, 64> twice;
+    TSCATTER<MaskPattern::P1010>(twice, from, late);
+    CHECK(twice.GetValue(1, 1) == T(32) && twice.GetValue(1, 0) == T(0) && late.waits == 4);
+    TSCATTER(from, from);
+    CHECK(from.GetValue(63) == T(63));
+}
+
+__global__ AICORE void BeyondKernel()
+{
+    Tile<TileType::Vec, float, 1, 8> to, from;
+    Tile<TileType::Vec, int32_t, 1, 8> index;
+    TEXPANDS(index, 8);
+    TGATHER(to, from, index);
+}
+
+void Moves()
+{
+    MoveKernel<<<1, nullptr, job.stream>>>();
+    PadKernel<float><<<1, nullptr, job.stream>>>(-HUGE_VALF, HUGE_VALF);
+    PadKernel<half><<<1, nullptr, job.stream>>>(-HUGE_VALF, HUGE_VALF);
+    PadKernel<bfloat16_t><<<1, nullptr, job.stream>>>(-HUGE_VALF, HUGE_VALF);
+    PadKernel<int8_t><<<1, nullptr, job.stream>>>(-128, 127);
+    PadKernel<uint16_t><<<1, nullptr, job.stream>>>(0, 65535);
+    PadKernel<int32_t><<<1, nullptr, job.stream>>>(-0x1p31f, 0x1p31f);
+    IndexKernel<float, uint32_t><<<1, nullptr, job.stream>>>();
+    IndexKernel<half, int16_t><<<1, nullptr, job.stream>>>();
+    IndexKernel<int8_t, uint16_t><<<1, nullptr, job.stream>>>();
+    Sync();
+    BeyondKernel<<<1, nullptr, job.stream>>>();
+    ExpectRefusal("tern_tile_gather: index (0, 0) is 8, and there are 8 elements");
+}
+
 static const Case cases[] = {
     {"masks", 0, Masks},
+    {"moves", 0, Moves},
 };
 
 int main(int argc, char **argv)

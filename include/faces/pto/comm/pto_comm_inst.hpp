@@ -199,7 +199,8 @@ PTO_INST bool TTEST(S &signal, int32_t cmpValue, WaitCmp cmp, Events &...events)
 // Collectives are called by the root alone.
 #define TERN_PTO_GROUP(NAME, FUNCTION)                                                             \
     template <CollEngine engine = CollEngine::AIV, typename PG, typename G, typename T,            \
-              typename... Events>                                                                  \
+              typename... Events,                                                                  \
+              typename = std::enable_if_t<!pto::tern_detail::is_tile<PG>::value>>                  \
     PTO_INST RecordEvent NAME(PG &group, G &tensor, T &tile, Events &...events)                    \
     {                                                                                              \
         tern_detail::check_engine<engine>();                                                       \
@@ -213,7 +214,8 @@ PTO_INST bool TTEST(S &signal, int32_t cmpValue, WaitCmp cmp, Events &...events)
         return {};                                                                                 \
     }                                                                                              \
     template <CollEngine engine = CollEngine::AIV, typename PG, typename G, typename T,            \
-              typename... Events>                                                                  \
+              typename... Events,                                                                  \
+              typename = std::enable_if_t<!pto::tern_detail::is_tile<PG>::value>>                  \
     PTO_INST RecordEvent NAME(PG &group, G &tensor, T &ping, T &pong, Events &...events)           \
     {                                                                                              \
         tern_detail::check_engine<engine>();                                                       \
