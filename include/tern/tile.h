@@ -3,7 +3,7 @@
 // TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TEXP, TCVT,
 // TROWSUM, TROWMAX, TROWMIN, TCOLSUM and its like, TROWEXPANDSUB, TCOLEXPANDMUL and their like,
 // TSQRT, TRECIP, TNEG, TABS and their like, TCMP, TCMPS, TSEL, TSELS, TCI, TEXTRACT, TINSERT,
-// TTRANS, TFILLPAD, TGATHER, TSCATTER, TMATMUL and TMATMUL_ACC of the PTO ISA.
+// TTRANS, TFILLPAD, TGATHER, TSCATTER, TSORT32, TMRGSORT, TMATMUL and TMATMUL_ACC of the PTO ISA.
 //
 // What is computed are the valid rows and columns of `to`; the other tiles have at least as many
 // valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
@@ -154,6 +154,24 @@ TERN_CALL int tern_tile_set_columns(const tern_tile *to, const tern_tile *from, 
                                     int32_t first);
 TERN_CALL int tern_tile_set_rows(const tern_tile *to, const tern_tile *from, int32_t step,
                                  int32_t first);
+
+// Pairs of 8 bytes, 2 elements of TERN_F32 or 4 of TERN_F16: a value, behind one of TERN_F16 two
+// bytes of 0, and an index of 32 bits. They are in rows, the greatest value first and NaN last.
+//
+// Row r of `to` = the pairs of from[r][c] and index[r][c], for the valid columns of `from`; each 32
+// of them, from the first on, are sorted, of equal values the lesser index first. An index of one
+// valid row serves all rows. Nothing of `to` lies where the others do, here and in what follows.
+TERN_CALL int tern_tile_sort(const tern_tile *to, const tern_tile *from, const tern_tile *index);
+
+// `to` = the pairs of the first rows of 2 to 4 tiles, merged, as many as it has valid ones; of
+// equal values that of the earlier tile first. With `stop` no more are merged when a tile has none
+// left. taken[i]: how many of tile i were merged, also beyond the end of `to`; NULL: nobody asks.
+TERN_CALL int tern_tile_merge(const tern_tile *to, const tern_tile *from, int count, int stop,
+                              int64_t taken[]);
+
+// The same of blocks of `length` elements, a multiple of 64, of the first row of one tile: each
+// four of them, sorted, become one. At most 255 times four, and a multiple of that.
+TERN_CALL int tern_tile_merge_blocks(const tern_tile *to, const tern_tile *from, int32_t length);
 
 // to = a b, or to += a b: a has M valid rows of K, b K of N, `to` M of N. `a` and `b` of one dtype:
 // TERN_F16, TERN_BF16 or TERN_F32 into TERN_F32, or TERN_I8 into TERN_I32. Sums are in the dtype of

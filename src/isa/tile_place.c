@@ -7,21 +7,6 @@
 #include "base/public.h"
 #include "isa/tile_side.h"
 
-static size_t bytes_of(const tern_tile *tile)
-{
-    return (size_t)tile->rows * (size_t)tile->columns * tern_dtype_size(tile->dtype);
-}
-
-static int check_apart(const char *call, const char *name, const tern_tile *from,
-                       const tern_tile *to)
-{
-    const char *a = from->data;
-    const char *b = to->data;
-    return a >= b + bytes_of(to) || b >= a + bytes_of(from)
-               ? TERN_OK
-               : tern__fail(TERN_ERR_ARG, "%s: 'to' overlaps %s", call, name);
-}
-
 static int check_size(const char *call, const tern_tile *from, const tern_tile *to)
 {
     return tern_dtype_size(from->dtype) == tern_dtype_size(to->dtype)
@@ -67,7 +52,7 @@ static int transpose(const tern_tile *to, const tern_tile *from)
     const char *call = "tern_tile_transpose";
     TERN_TRY(check_both(call, to, from));
     TERN_TRY(check_room(call, to, from->valid_columns, from->valid_rows));
-    TERN_TRY(check_apart(call, "from", from, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
     tern_tile written = valid_for(to, from->valid_columns, from->valid_rows);
     tern__side_use(&written, from, NULL);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
@@ -98,7 +83,7 @@ static int insert(const tern_tile *to, const tern_tile *from, int32_t row, int32
                           to->columns);
     }
     if (to->dtype != from->dtype) {
-        TERN_TRY(check_apart(call, "from", from, to));
+        TERN_TRY(tern__side_check_apart(call, "from", from, to));
     }
     struct tern__side side = tern__side_of(to);
     tern_tile part = valid_for(to, from->valid_rows, from->valid_columns);
@@ -123,7 +108,7 @@ static int pad(const tern_tile *to, const tern_tile *from, const void *scalar)
     bool in_place = to->data == from->data && sides[0].row == sides[1].row &&
                     sides[0].element == sides[1].element;
     if (!in_place) {
-        TERN_TRY(check_apart(call, "from", from, to));
+        TERN_TRY(tern__side_check_apart(call, "from", from, to));
     }
     tern_tile written = valid_for(to, to->rows, to->columns);
     tern__side_use(&written, from, NULL);
@@ -183,9 +168,9 @@ static int gather(const tern_tile *to, const tern_tile *from, const tern_tile *i
     TERN_TRY(check_both(call, to, from));
     TERN_TRY(tern__side_check_dtype(call, "from", from, to));
     TERN_TRY(check_indices(call, index, to->valid_rows, to->valid_columns, from));
-    TERN_TRY(check_apart(call, "from", from, to));
-    if (to->data != index->data || bytes_of(to) != bytes_of(index)) {
-        TERN_TRY(check_apart(call, "index", index, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
+    if (to->data != index->data || tern__side_bytes(to) != tern__side_bytes(index)) {
+        TERN_TRY(tern__side_check_apart(call, "index", index, to));
     }
     tern__side_use(to, from, index);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(index)};
@@ -213,11 +198,11 @@ static int scatter(const tern_tile *to, const tern_tile *from, const tern_tile *
     TERN_TRY(tern__side_check(call, "index", index));
     TERN_TRY(check_indices(call, index, index->valid_rows, index->valid_columns, to));
     TERN_TRY(tern__side_check_source(call, "from", from, index->valid_rows, index->valid_columns));
-    TERN_TRY(check_apart(call, "from", from, to));
-    TERN_TRY(check_apart(call, "index", index, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
+    TERN_TRY(tern__side_check_apart(call, "index", index, to));
     tern_tile written = valid_for(to, to->rows, to->columns);
     tern__side_use(&written, from, index);
-    memset(to->data, 0, bytes_of(to));
+    memset(to->data, 0, tern__side_bytes(to));
     struct tern__side sides[2] = {tern__side_of(from), tern__side_of(index)};
     for (int64_t row = 0; row < index->valid_rows; row++) {
         for (int64_t column = 0; column < index->valid_columns; column++) {
@@ -253,7 +238,7 @@ static int take_columns(const tern_tile *to, const tern_tile *from, int32_t step
     const char *call = "tern_tile_take_columns";
     TERN_TRY(check_both(call, to, from));
     TERN_TRY(check_every(call, step, first));
-    TERN_TRY(check_apart(call, "from", from, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
     int64_t taken = from->valid_rows * count_every(from->valid_columns, step, first);
     if (taken > (int64_t)to->rows * to->columns || to->order != TERN_TILE_ROW_MAJOR ||
         to->valid_columns != to->columns) {
@@ -285,7 +270,7 @@ static int take_rows(const tern_tile *to, const tern_tile *from, int32_t step, i
     const char *call = "tern_tile_take_rows";
     TERN_TRY(check_both(call, to, from));
     TERN_TRY(check_every(call, step, first));
-    TERN_TRY(check_apart(call, "from", from, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
     int64_t rows = count_every(from->valid_rows, step, first);
     TERN_TRY(check_room(call, to, rows, from->valid_columns));
     tern_tile written = valid_for(to, (int32_t)(rows > 0 ? rows : 1), from->valid_columns);
@@ -311,12 +296,12 @@ static int set_every(const char *call, const tern_tile *to, const tern_tile *fro
     TERN_TRY(check_both(call, to, from));
     TERN_TRY(check_every(call, apart[0], first[0]));
     TERN_TRY(check_every(call, apart[1], first[1]));
-    TERN_TRY(check_apart(call, "from", from, to));
+    TERN_TRY(tern__side_check_apart(call, "from", from, to));
     TERN_TRY(check_room(call, to, (int64_t)from->valid_rows * apart[0],
                         (int64_t)from->valid_columns * apart[1]));
     tern_tile written = valid_for(to, to->rows, to->columns);
     tern__side_use(&written, from, NULL);
-    memset(to->data, 0, bytes_of(to));
+    memset(to->data, 0, tern__side_bytes(to));
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
     for (int64_t row = 0; row < from->valid_rows; row++) {
         for (int64_t column = 0; column < from->valid_columns; column++) {

@@ -100,6 +100,21 @@ static inline void tern__side_use(const tern_tile *to, const tern_tile *a, const
     }
 }
 
+static inline size_t tern__side_bytes(const tern_tile *tile)
+{
+    return (size_t)tile->rows * (size_t)tile->columns * tern_dtype_size(tile->dtype);
+}
+
+static inline int tern__side_check_apart(const char *call, const char *name, const tern_tile *from,
+                                         const tern_tile *to)
+{
+    const char *a = from->data;
+    const char *b = to->data;
+    return a >= b + tern__side_bytes(to) || b >= a + tern__side_bytes(from)
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: 'to' overlaps %s", call, name);
+}
+
 // A third source.
 static inline void tern__side_read(const tern_tile *from)
 {

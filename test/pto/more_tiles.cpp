@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions on tiles of one chip beyond arithmetic: masks of comparisons, and what is selected;
-// elements in other places.
+// elements in other places; sorted pairs.
 
 #include "pto/pto-inst.hpp"
 
@@ -191,9 +191,66 @@ void Moves()
     ExpectRefusal("tern_tile_gather: index (0, 0) is 8, and there are 8 elements");
 }
 
+// The greatest four of 256, with where they were.
+template <typename T> __global__ AICORE void SortKernel()
+{
+    constexpr int PER = 8 / sizeof(T); // elements of a pair
+    constexpr int WIDTH = 256;
+    using Pairs = Tile<TileType::Vec, T, 1, WIDTH * PER>;
+    using List = Tile<TileType::Vec, T, 1, WIDTH * PER / 2>;
+    Tile<TileType::Vec, T, 1, WIDTH> values;
+    Tile<TileType::Vec, uint32_t, 1, WIDTH> index;
+    Pairs a, b, between;
+    static_assert(GETMRGSORTTMPSIZE<Pairs, List, List>() == WIDTH * PER * 2);
+    for (int i = 0; i < WIDTH; i++) {
+        values.SetValue(i, T(i * 37 % WIDTH));
+        index.SetValue(i, uint32_t(1000 + i));
+    }
+    auto check = [](auto &tile, int pair, int value) {
+        uint32_t words[2];
+        memcpy(words, tile.data() + pair * PER, sizeof words);
+        T top;
+        memcpy(&top, words, sizeof top);
+        CHECK(top == T(value) && int(words[1] - 1000) * 37 % WIDTH == value);
+    };
+    TSORT32(a, values, index);
+    check(a, 0, 231);
+    TSORT32(a, values, index, between);
+    LateEvent late{[&] { check(a, 0, 231); }};
+    TMRGSORT(b, a, 32 * PER, late); // eight blocks become two
+    for (int i = 1; i < WIDTH; i++) {
+        CHECK(i == WIDTH / 2 || b.GetValue(i * PER) < b.GetValue((i - 1) * PER));
+    }
+    List low, high;
+    Tile<TileType::Vec, T, 1, 32, BLayout::RowMajor, 1, -1> four(4 * PER);
+    memcpy(low.data(), b.data(), WIDTH * 4);
+    memcpy(high.data(), b.data() + WIDTH * PER / 2, WIDTH * 4);
+    MrgSortExecutedNumList taken;
+    TMRGSORT<Pairs, Pairs, List, List, false>(a, taken, between, low, high, late);
+    CHECK(late.waits == 2 && taken.mrgSortList0 == 128 && taken.mrgSortList1 == 128);
+    for (int i = 0; i < WIDTH; i++) {
+        check(a, i, WIDTH - 1 - i);
+    }
+    TMRGSORT<decltype(four), Pairs, List, List, Pairs, true>(four, taken, between, low, high, a);
+    check(four, 3, 254);
+    CHECK(taken.mrgSortList0 + taken.mrgSortList1 >= 128 && taken.mrgSortList3 == 0);
+    TMRGSORT<decltype(four), Pairs, List, List, List, List, false>(four, taken, between, low, high,
+                                                                   low, high);
+    check(four, 1, 255);
+    CHECK(taken.mrgSortList3 == 128);
+}
+
+void Sorts()
+{
+    SortKernel<float><<<1, nullptr, job.stream>>>();
+    SortKernel<half><<<1, nullptr, job.stream>>>();
+    Sync();
+}
+
 static const Case cases[] = {
     {"masks", 0, Masks},
     {"moves", 0, Moves},
+    {"sorts", 0, Sorts},
 };
 
 int main(int argc, char **argv)
