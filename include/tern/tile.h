@@ -35,6 +35,15 @@ TERN_CALL int tern_tile_combine(const tern_tile *to, const tern_tile *a, const t
 TERN_CALL int tern_tile_combine_scalar(const tern_tile *to, const tern_tile *from,
                                        const void *scalar, tern_tile_op op);
 
+// to = *scalar op from.
+TERN_CALL int tern_tile_combine_to_scalar(const tern_tile *to, const void *scalar,
+                                          const tern_tile *from, tern_tile_op op);
+
+// to = a op b where both have a valid element, and else what the one has; there is one that has all
+// that are valid of `to`. The other may have no valid row or column.
+TERN_CALL int tern_tile_combine_parts(const tern_tile *to, const tern_tile *a, const tern_tile *b,
+                                      tern_tile_op op);
+
 // to = *scalar, everywhere.
 TERN_CALL int tern_tile_fill(const tern_tile *to, const void *scalar);
 
@@ -97,8 +106,8 @@ typedef enum tern_tile_function {
 #undef TERN_TILE_FUNCTION
 } tern_tile_function;
 
-// to = function(from), as the C library has it, rounded to the dtype: one of floating point, and
-// for ABS, NEG and RELU any.
+// to = function(from), as the C library has it, rounded to the dtype: one of floating point, for
+// ABS, NEG and RELU any, and for NOT one of integers.
 TERN_CALL int tern_tile_apply(const tern_tile *to, const tern_tile *from,
                               tern_tile_function function);
 TERN_CALL int tern_tile_exp(const tern_tile *to, const tern_tile *from);

@@ -44,6 +44,8 @@ static uint64_t signed_op(int64_t a, int64_t b, tern_tile_op op)
         return b == 0 ? 0 : b == -1 ? -(uint64_t)a : (uint64_t)(a / b);
     case TERN_TILE_MAX:
         return (uint64_t)(b > a ? b : a);
+    case TERN_TILE_SHR:
+        return (uint64_t)(a >> ((uint64_t)b > 63 ? 63 : b));
     default:
         return (uint64_t)(b < a ? b : a);
     }
@@ -62,9 +64,25 @@ static uint64_t unsigned_op(uint64_t a, uint64_t b, tern_tile_op op)
         return b == 0 ? 0 : a / b;
     case TERN_TILE_MAX:
         return b > a ? b : a;
-    default:
+    case TERN_TILE_MIN:
         return b < a ? b : a;
+    case TERN_TILE_AND:
+        return a & b;
+    case TERN_TILE_OR:
+        return a | b;
+    case TERN_TILE_XOR:
+        return a ^ b;
+    case TERN_TILE_SHL:
+        return b > 63 ? 0 : a << b;
+    default:
+        return b > 63 ? 0 : a >> b;
     }
+}
+
+// Which of these depend on the sign.
+static bool is_signed_op(tern_tile_op op)
+{
+    return op == TERN_TILE_DIV || op == TERN_TILE_MAX || op == TERN_TILE_MIN || op == TERN_TILE_SHR;
 }
 
 // a = a op b.
@@ -74,7 +92,7 @@ void tern__wide_op(union tern__wide *a, const union tern__wide *b, enum tern__wi
     for (size_t n = 0; n < count; n++) {
         if (kind == TERN__WIDE_FLOAT) {
             a->f[n] = float_op(a->f[n], b->f[n], op);
-        } else if (kind == TERN__WIDE_SIGNED && op >= TERN_TILE_DIV) {
+        } else if (kind == TERN__WIDE_SIGNED && is_signed_op(op)) {
             a->u[n] = signed_op(a->i[n], b->i[n], op);
         } else {
             a->u[n] = unsigned_op(a->u[n], b->u[n], op);
@@ -106,8 +124,8 @@ static tern__reduce_fn *kernel_for(const struct tern__side *to, const struct ter
                                          [TERN_TILE_MUL] = TERN_PROD,
                                          [TERN_TILE_MAX] = TERN_MAX,
                                          [TERN_TILE_MIN] = TERN_MIN};
-    if (op == TERN_TILE_SUB || op == TERN_TILE_DIV || to->element != 1 || a->element != 1 ||
-        b->element != 1) {
+    if (op == TERN_TILE_SUB || op == TERN_TILE_DIV || op > TERN_TILE_MIN || to->element != 1 ||
+        a->element != 1 || b->element != 1) {
         return NULL;
     }
     return tern__reduce_find(to->dtype, ops[op]);
@@ -116,8 +134,7 @@ static tern__reduce_fn *kernel_for(const struct tern__side *to, const struct ter
 static int combine(const tern_tile *to, const tern_tile *a, const tern_tile *b, tern_tile_op op)
 {
     const char *call = "tern_tile_combine";
-    TERN_TRY(tern__side_check_op(call, op));
-    TERN_TRY(tern__side_check(call, "to", to));
+    TERN_TRY(tern__side_check_op(call, op, to));
     TERN_TRY(tern__side_check_source(call, "a", a, to->valid_rows, to->valid_columns));
     TERN_TRY(tern__side_check_source(call, "b", b, to->valid_rows, to->valid_columns));
     TERN_TRY(tern__side_check_dtype(call, "a", a, to));
@@ -147,8 +164,7 @@ static int combine_rows(const tern_tile *to, const tern_tile *a, const tern_tile
                         tern_tile_op op)
 {
     const char *call = "tern_tile_combine_rows";
-    TERN_TRY(tern__side_check_op(call, op));
-    TERN_TRY(tern__side_check(call, "to", to));
+    TERN_TRY(tern__side_check_op(call, op, to));
     TERN_TRY(tern__side_check_source(call, "a", a, to->valid_rows, to->valid_columns));
     TERN_TRY(tern__side_check_source(call, "column", column, to->valid_rows, 1));
     TERN_TRY(tern__side_check_dtype(call, "a", a, to));
@@ -175,8 +191,7 @@ static int combine_scalar(const tern_tile *to, const tern_tile *from, const void
 {
     const char *call = "tern_tile_combine_scalar";
     uint64_t element;
-    TERN_TRY(tern__side_check_op(call, op));
-    TERN_TRY(tern__side_check(call, "to", to));
+    TERN_TRY(tern__side_check_op(call, op, to));
     TERN_TRY(tern__side_check_source(call, "from", from, to->valid_rows, to->valid_columns));
     TERN_TRY(tern__side_check_dtype(call, "from", from, to));
     TERN_TRY(tern__side_check_scalar(call, scalar));
@@ -193,6 +208,30 @@ int tern_tile_combine_scalar(const tern_tile *to, const tern_tile *from, const v
                              tern_tile_op op)
 {
     return TERN__CALL(combine_scalar(to, from, scalar, op));
+}
+
+static int combine_to_scalar(const tern_tile *to, const void *scalar, const tern_tile *from,
+                             tern_tile_op op)
+{
+    const char *call = "tern_tile_combine_to_scalar";
+    uint64_t element;
+    TERN_TRY(tern__side_check_op(call, op, to));
+    TERN_TRY(tern__side_check_source(call, "from", from, to->valid_rows, to->valid_columns));
+    TERN_TRY(tern__side_check_dtype(call, "from", from, to));
+    TERN_TRY(tern__side_check_scalar(call, scalar));
+    tern__side_use(to, from, NULL);
+    struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
+    struct tern__side same = tern__side_of_scalar(scalar, to->dtype, &element);
+    for (int64_t row = 0; row < to->valid_rows; row++) {
+        combine_row(&sides[0], &same, &sides[1], row, to->valid_columns, op);
+    }
+    return TERN_OK;
+}
+
+int tern_tile_combine_to_scalar(const tern_tile *to, const void *scalar, const tern_tile *from,
+                                tern_tile_op op)
+{
+    return TERN__CALL(combine_to_scalar(to, scalar, from, op));
 }
 
 static int fill(const tern_tile *to, const void *scalar)

@@ -45,7 +45,9 @@ static void apply_integer(union tern__wide *wide, size_t count, bool has_sign,
 {
     for (size_t n = 0; n < count; n++) {
         bool below = has_sign && wide->i[n] < 0;
-        if (function == TERN_TILE_NEG || (function == TERN_TILE_ABS && below)) {
+        if (function == TERN_TILE_NOT) {
+            wide->u[n] = ~wide->u[n];
+        } else if (function == TERN_TILE_NEG || (function == TERN_TILE_ABS && below)) {
             wide->u[n] = 0 - wide->u[n]; // wraps around
         } else if (function == TERN_TILE_RELU && below) {
             wide->u[n] = 0;
@@ -56,7 +58,7 @@ static void apply_integer(union tern__wide *wide, size_t count, bool has_sign,
 static int apply(const char *call, const tern_tile *to, const tern_tile *from,
                  tern_tile_function function)
 {
-    if ((unsigned)function > TERN_TILE_RELU) {
+    if ((unsigned)function > TERN_TILE_NOT) {
         return tern__fail(TERN_ERR_ARG, "%s: there is no function %d", call, (int)function);
     }
     TERN_TRY(tern__side_check(call, "to", to));
@@ -65,6 +67,9 @@ static int apply(const char *call, const tern_tile *to, const tern_tile *from,
     enum tern__wide_kind kind = tern__wide_kind(to->dtype);
     if (function <= TERN_TILE_LOG) {
         TERN_TRY(tern__side_check_float(call, "to", to));
+    }
+    if (function == TERN_TILE_NOT) {
+        TERN_TRY(tern__side_check_integers(call, "to", to));
     }
     tern__side_use(to, from, NULL);
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
@@ -100,8 +105,7 @@ static int combine_columns(const tern_tile *to, const tern_tile *a, const tern_t
                            tern_tile_op op)
 {
     const char *call = "tern_tile_combine_columns";
-    TERN_TRY(tern__side_check_op(call, op));
-    TERN_TRY(tern__side_check(call, "to", to));
+    TERN_TRY(tern__side_check_op(call, op, to));
     TERN_TRY(tern__side_check_source(call, "a", a, to->valid_rows, to->valid_columns));
     TERN_TRY(tern__side_check_source(call, "row", row, 1, to->valid_columns));
     TERN_TRY(tern__side_check_dtype(call, "a", a, to));

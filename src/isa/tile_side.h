@@ -131,11 +131,22 @@ static inline int tern__side_check_float(const char *call, const char *name, con
                             tern_dtype_name(tile->dtype));
 }
 
-static inline int tern__side_check_op(const char *call, tern_tile_op op)
+static inline int tern__side_check_integers(const char *call, const char *name,
+                                            const tern_tile *tile)
 {
-    return (unsigned)op <= TERN_TILE_MIN
+    return tern__wide_kind(tile->dtype) != TERN__WIDE_FLOAT
                ? TERN_OK
-               : tern__fail(TERN_ERR_ARG, "%s: there is no operation %d", call, (int)op);
+               : tern__fail(TERN_ERR_ARG, "%s: %s has %s; expected integers", call, name,
+                            tern_dtype_name(tile->dtype));
+}
+
+static inline int tern__side_check_op(const char *call, tern_tile_op op, const tern_tile *to)
+{
+    if ((unsigned)op > TERN_TILE_SHR) {
+        return tern__fail(TERN_ERR_ARG, "%s: there is no operation %d", call, (int)op);
+    }
+    TERN_TRY(tern__side_check(call, "to", to));
+    return op >= TERN_TILE_AND ? tern__side_check_integers(call, "to", to) : TERN_OK;
 }
 
 static inline int tern__side_check_reduction(const char *call, tern_tile_op op)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions on tiles of one chip beyond arithmetic: masks of comparisons, and what is selected;
-// elements in other places; sorted pairs.
+// elements in other places; sorted pairs; parts and bits.
 
 #include "pto/pto-inst.hpp"
 
@@ -247,10 +247,79 @@ void Sorts()
     Sync();
 }
 
+__global__ AICORE void CombineKernel()
+{
+    using Data = Tile<TileType::Vec, float, 2, 16, BLayout::RowMajor, -1, -1>;
+    Data a(2, 4), part(1, 3), none(0, 4), c(2, 4), between(2, 4);
+    Tile<TileType::Vec, float, 2, 8, BLayout::RowMajor, 2, 1> column;
+    Number(a);
+    TEXPANDS(part, 10.0f);
+    LateEvent late{[&] { part.SetValue(2, 20.0f); }};
+    TPARTADD(c, a, part, late);
+    CHECK(c.GetValue(1) == 11 && c.GetValue(2) == 22 && c.GetValue(3) == 3);
+    CHECK(c.GetValue(17) == 17 && late.waits == 1);
+    TPARTMUL(c, part, a);
+    CHECK(c.GetValue(1) == 10 && c.GetValue(16) == 16);
+    TPARTMAX(c, a, part);
+    CHECK(c.GetValue(1) == 10 && c.GetValue(3) == 3);
+    TPARTMIN(c, a, part);
+    CHECK(c.GetValue(1) == 1 && c.GetValue(2) == 2);
+    TPARTADD(c, none, a);
+    CHECK(c.GetValue(19) == 19);
+    TDIVS(c, 12.0f, a, late);
+    CHECK(c.GetValue(3) == 4 && late.waits == 2);
+    TDIVS(c, a, 2.0f);
+    CHECK(c.GetValue(3) == 1.5f);
+    column.SetValue(0, 1.0f);
+    column.SetValue(8, 16.0f);
+    TROWEXPANDSUB(c, a, column, between, late);
+    CHECK(c.GetValue(3) == 2 && c.GetValue(17) == 1 && late.waits == 3);
+    TROWEXPANDEXPDIF(c, a, column);
+    CHECK(c.GetValue(1) == 1 && c.GetValue(2) == 2.7182817f && c.GetValue(16) == 1);
+    TROWEXPANDEXPDIF(a, a, column, between, late);
+    CHECK(a.GetValue(2) == 2.7182817f && late.waits == 4);
+    Number(a);
+    TCOLEXPANDEXPDIF(c, a, a);
+    CHECK(c.GetValue(3) == 1 && c.GetValue(16) == 8886111.0f);
+    TRSQRT(c, a, between);
+    CHECK(c.GetValue(16) == 0.25f);
+    Tile<TileType::Vec, uint32_t, 1, 8> bits, other, result, unused;
+    Number(bits);
+    TEXPANDS(other, 5u);
+    TAND(result, bits, other);
+    CHECK(result.GetValue(7) == 5 && result.GetValue(2) == 0);
+    TOR(result, bits, other);
+    CHECK(result.GetValue(2) == 7);
+    TXOR(result, bits, other, unused);
+    CHECK(result.GetValue(7) == 2);
+    TXOR(result, bits, other);
+    TNOT(result, result);
+    CHECK(result.GetValue(7) == ~2u);
+    TANDS(result, bits, 6u);
+    TORS(result, result, 8u);
+    CHECK(result.GetValue(7) == 14);
+    TXORS(result, bits, 7u, unused);
+    CHECK(result.GetValue(1) == 6);
+    TSHL(result, bits, bits);
+    CHECK(result.GetValue(3) == 24);
+    TSHLS(result, bits, 4u);
+    TSHRS(result, result, 5u);
+    CHECK(result.GetValue(6) == 3);
+    TSHR(result, other, bits);
+    CHECK(result.GetValue(1) == 2);
+}
+
+void Combines()
+{
+    CombineKernel<<<1, nullptr, job.stream>>>();
+    Sync();
+}
+
 static const Case cases[] = {
     {"masks", 0, Masks},
     {"moves", 0, Moves},
     {"sorts", 0, Sorts},
+    {"combines", 0, Combines},
 };
 
 int main(int argc, char **argv)

@@ -269,6 +269,10 @@ TERN_PTO_COMBINE(TMUL, TERN_TILE_MUL)
 TERN_PTO_COMBINE(TDIV, TERN_TILE_DIV)
 TERN_PTO_COMBINE(TMAX, TERN_TILE_MAX)
 TERN_PTO_COMBINE(TMIN, TERN_TILE_MIN)
+TERN_PTO_COMBINE(TAND, TERN_TILE_AND)
+TERN_PTO_COMBINE(TOR, TERN_TILE_OR)
+TERN_PTO_COMBINE(TSHL, TERN_TILE_SHL)
+TERN_PTO_COMBINE(TSHR, TERN_TILE_SHR)
 #undef TERN_PTO_COMBINE
 
 template <typename D, typename... Events>
@@ -323,48 +327,12 @@ TERN_PTO_ROWS(TROWMAX, TERN_TILE_MAX)
 TERN_PTO_ROWS(TROWMIN, TERN_TILE_MIN)
 #undef TERN_PTO_ROWS
 
-// dst = src0 op the first element of src1's row.
-#define TERN_PTO_ROW_EXPAND(NAME, OP)                                                              \
-    template <typename D, typename A, typename B, typename... Events>                              \
-    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
-    {                                                                                              \
-        tern_detail::wait_for(events...);                                                          \
-        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
-        tern_detail::check(#NAME, tern_tile_combine_rows(&views[0], &views[1], &views[2], OP));    \
-        return {};                                                                                 \
-    }
-TERN_PTO_ROW_EXPAND(TROWEXPANDADD, TERN_TILE_ADD)
-TERN_PTO_ROW_EXPAND(TROWEXPANDSUB, TERN_TILE_SUB)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMUL, TERN_TILE_MUL)
-TERN_PTO_ROW_EXPAND(TROWEXPANDDIV, TERN_TILE_DIV)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMAX, TERN_TILE_MAX)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMIN, TERN_TILE_MIN)
-#undef TERN_PTO_ROW_EXPAND
-
-// dst = src0 op the element of src1's first row in the same column.
-#define TERN_PTO_COLUMN_EXPAND(NAME, OP)                                                           \
-    template <typename D, typename A, typename B, typename... Events>                              \
-    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
-    {                                                                                              \
-        tern_detail::wait_for(events...);                                                          \
-        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
-        tern_detail::check(#NAME, tern_tile_combine_columns(&views[0], &views[1], &views[2], OP)); \
-        return {};                                                                                 \
-    }
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDADD, TERN_TILE_ADD)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDSUB, TERN_TILE_SUB)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMUL, TERN_TILE_MUL)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDDIV, TERN_TILE_DIV)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMAX, TERN_TILE_MAX)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMIN, TERN_TILE_MIN)
-#undef TERN_PTO_COLUMN_EXPAND
-
 // One tile out of another one.
 #define TERN_PTO_OF_ONE(NAME, CALL, ...)                                                           \
     template <typename D, typename S, typename... Events>                                          \
     PTO_INST RecordEvent NAME(D &dst, S &src, Events &...events)                                   \
     {                                                                                              \
-        tern_detail::wait_for(events...);                                                          \
+        tern_detail::wait_for_but_tiles(events...);                                                \
         tern_tile views[2] = {dst.tern_view(), src.tern_view()};                                   \
         tern_detail::check(#NAME, CALL(&views[0], &views[1] __VA_ARGS__));                         \
         return {};                                                                                 \
@@ -377,6 +345,7 @@ TERN_PTO_OF_ONE(TLOG, tern_tile_apply, , TERN_TILE_LOG)
 TERN_PTO_OF_ONE(TABS, tern_tile_apply, , TERN_TILE_ABS)
 TERN_PTO_OF_ONE(TNEG, tern_tile_apply, , TERN_TILE_NEG)
 TERN_PTO_OF_ONE(TRELU, tern_tile_apply, , TERN_TILE_RELU)
+TERN_PTO_OF_ONE(TNOT, tern_tile_apply, , TERN_TILE_NOT)
 TERN_PTO_OF_ONE(TCOLMAX, tern_tile_reduce_columns, , TERN_TILE_MAX)
 TERN_PTO_OF_ONE(TCOLMIN, tern_tile_reduce_columns, , TERN_TILE_MIN)
 TERN_PTO_OF_ONE(TROWEXPAND, tern_tile_spread_rows, )
@@ -492,6 +461,7 @@ PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
 
 } // namespace pto
 
+#include "pto/tern/combine.hpp"
 #include "pto/tern/masks.hpp"
 #include "pto/tern/places.hpp"
 #include "pto/tern/sort.hpp"

@@ -503,7 +503,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(tern_tile_combine(&none, &to, &to, TERN_TILE_ADD), TERN_ERR_ARG);
     assert_int_equal(tern_tile_combine(&to, NULL, &to, TERN_TILE_ADD), TERN_ERR_ARG);
     assert_int_equal(tern_tile_combine(&to, &to, &strange, TERN_TILE_ADD), TERN_ERR_ARG);
-    assert_int_equal(tern_tile_combine(&to, &to, &to, (tern_tile_op)6), TERN_ERR_ARG);
+    assert_int_equal(tern_tile_combine(&to, &to, &to, (tern_tile_op)11), TERN_ERR_ARG);
     assert_int_equal(tern_tile_combine_scalar(&to, &to, NULL, TERN_TILE_ADD), TERN_ERR_ARG);
     assert_int_equal(tern_tile_fill(&to, NULL), TERN_ERR_ARG);
     assert_int_equal(tern_tile_fill(&strange, &scalar), TERN_ERR_ARG);
