@@ -159,12 +159,80 @@ void Forms()
     Sync();
 }
 
+// To the next rank: a row, and two signals behind it.
+__global__ AICORE void PutAndNotifyKernel(__gm__ int32_t *window, __gm__ int32_t *src,
+                                          __gm__ CommDeviceContext *ctx, uint32_t next)
+{
+    AsyncSession session = MakeSession(), unbuilt;
+    __gm__ int32_t *there = CommRemotePtr(ctx, window, int(next));
+    comm::Signal sum(there + 128), last(there + 144);
+    DENSE(int32_t, 1, 1, 1, 1, 128) to(there);
+    DENSE(int32_t, 1, 1, 1, 2, 32) rows(src);
+    GlobalTensor<int32_t, Shape<1, 1, 1, 1, DYNAMIC>, Stride<1, 1, 1, 1, 1>> none(src, 0);
+    Row from(src);
+    constexpr auto add = comm::NotifyOp::AtomicAdd;
+    LateEvent late{[&] { src[63]++; }};
+    ExpectNothing(comm::TPUT_ASYNC_NOTIFY(to, rows, sum, 100, add, session), session);
+    ExpectNothing(comm::TPUT_ASYNC_NOTIFY(to, from, sum, 100, add, unbuilt), unbuilt);
+    ExpectNothing(comm::TPUT_ASYNC_NOTIFY(to, none, sum, 100, add, session, next), session);
+    ExpectNothing(comm::TPUT_ASYNC_NOTIFY<DmaEngine::RDMA>(to, from, sum, 100, add, session),
+                  session);
+    AsyncEvent event = comm::TPUT_ASYNC_NOTIFY(to, from, sum, 3, add, session, late);
+    CHECK(event.valid() && event.Wait(session) && event.Test(session));
+    event = comm::TPUT_ASYNC_NOTIFY<DmaEngine::URMA>(to, from, sum, -1, add, session, 0u);
+    CHECK(event.valid() && event.engine == DmaEngine::URMA && event.Test(session));
+    event = comm::TPUT_ASYNC_NOTIFY(to, from, last, 7, comm::NotifyOp::Set, session, next, late);
+    CHECK(event.valid() && event.Wait(session) && late.waits == 2);
+}
+
+__global__ AICORE void AwaitKernel(__gm__ int32_t *window, int32_t value)
+{
+    comm::Signal sum(window + 128), last(window + 144);
+    comm::TWAIT(last, 7, comm::WaitCmp::EQ);
+    CHECK(comm::TTEST(sum, 2, comm::WaitCmp::EQ));
+    Tile<TileType::Vec, int32_t, 1, 64> row;
+    Row own(window);
+    TLOAD(row, own);
+    CHECK(row.GetValue(0) == value && row.GetValue(62) == value && row.GetValue(63) == value + 2);
+}
+
+void PutsAndNotifies()
+{
+    Device<int32_t> src(64, job.me + 10);
+    int next = (job.me + 1) % job.n, before = (job.me + job.n - 1) % job.n;
+    PutAndNotifyKernel<<<1, nullptr, job.stream>>>(Window<int32_t>(), src.data(), job.ctx,
+                                                   uint32_t(next));
+    AwaitKernel<<<1, nullptr, job.stream>>>(Window<int32_t>(), before + 10);
+    SyncAll();
+}
+
+// Every rank adds to a word of rank 0, which waits for it and reads it past the caches.
+__global__ AICORE void AddKernel(__gm__ int32_t *word, __gm__ CommDeviceContext *ctx, int me, int n)
+{
+    set_st_atomic_cfg(ATOMIC_S32, ATOMIC_SUM);
+    dcci(static_cast<__gm__ void *>(word), SINGLE_CACHE_LINE);
+    st_atomic<int32_t>(me + 1, CommRemotePtr(ctx, word, 0));
+    if (me == 0) {
+        comm::Signal own(word);
+        comm::TWAIT(own, n * (n + 1) / 2, comm::WaitCmp::EQ);
+        CHECK(ld_dev(reinterpret_cast<__gm__ uint32_t *>(word), 0) == uint32_t(n * (n + 1) / 2));
+    }
+}
+
+void AddsWords()
+{
+    AddKernel<<<1, nullptr, job.stream>>>(Window<int32_t>(), job.ctx, job.me, job.n);
+    SyncAll();
+}
+
 static const Case cases[] = {
     {"only flat tensors of one size", 0, OnlyFlat},
     {"puts: the last is all", 0, LastIsAll<true>},
     {"gets: the last is all", 0, LastIsAll<false>},
     {"shifts", 0, Shifts},
     {"forms and events", 0, Forms},
+    {"puts and notifies", 0, PutsAndNotifies},
+    {"adds to words", 0, AddsWords},
 };
 
 int main(int argc, char **argv)

@@ -464,6 +464,7 @@ PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
 #include "pto/tern/combine.hpp"
 #include "pto/tern/masks.hpp"
 #include "pto/tern/places.hpp"
+#include "pto/tern/scalar.hpp"
 #include "pto/tern/sort.hpp"
 
 #include "pto/comm/pto_comm_inst.hpp" // sources that include this alone communicate, too

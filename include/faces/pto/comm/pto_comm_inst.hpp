@@ -350,7 +350,7 @@ template <typename G> bool is_flat(const G &tensor)
     return tensor.GetStride(4) == 1;
 }
 
-// Between flat tensors of one size; else an event with handle 0.
+// Between flat tensors, of which there is room for the source; else an event with handle 0.
 template <DmaEngine engine, typename Dst, typename Src>
 AsyncEvent transfer(const char *name, Dst &dst, Src &src, const AsyncSession &session,
                     int (*begin)(tern_session *, void *, const void *, size_t, uint64_t *))
@@ -358,7 +358,7 @@ AsyncEvent transfer(const char *name, Dst &dst, Src &src, const AsyncSession &se
     check_types<Dst, Src>();
     AsyncEvent event;
     event.engine = engine;
-    if (!session.valid || !is_flat(dst) || !is_flat(src) || dst.GetShape(4) != src.GetShape(4)) {
+    if (!session.valid || !is_flat(dst) || !is_flat(src) || dst.GetShape(4) < src.GetShape(4)) {
         return event;
     }
     auto shift = [&session](auto *data) {
@@ -372,6 +372,18 @@ AsyncEvent transfer(const char *name, Dst &dst, Src &src, const AsyncSession &se
     return event;
 }
 
+// The same of tensors of one size.
+template <DmaEngine engine, typename Dst, typename Src>
+AsyncEvent transfer_same(const char *name, Dst &dst, Src &src, const AsyncSession &session,
+                         int (*begin)(tern_session *, void *, const void *, size_t, uint64_t *))
+{
+    if (dst.GetShape(4) != src.GetShape(4)) {
+        check_types<Dst, Src>();
+        return {0, engine};
+    }
+    return transfer<engine>(name, dst, src, session, begin);
+}
+
 } // namespace tern_detail
 
 #define TERN_PTO_ASYNC(NAME, FUNCTION)                                                             \
@@ -379,7 +391,7 @@ AsyncEvent transfer(const char *name, Dst &dst, Src &src, const AsyncSession &se
     PTO_INST AsyncEvent NAME(Dst &dst, Src &src, const AsyncSession &session, Events &...events)   \
     {                                                                                              \
         tern_detail::wait_for(events...);                                                          \
-        return tern_detail::transfer<engine>(#NAME, dst, src, session, FUNCTION);                  \
+        return tern_detail::transfer_same<engine>(#NAME, dst, src, session, FUNCTION);             \
     }                                                                                              \
     TERN_PTO_ASYNC_PEER(NAME, FUNCTION)
 #if defined(PTO_NPU_ARCH_A5) || defined(__CPU_SIM)
@@ -389,7 +401,7 @@ AsyncEvent transfer(const char *name, Dst &dst, Src &src, const AsyncSession &se
                              Events &...events)                                                    \
     {                                                                                              \
         tern_detail::wait_for(events...);                                                          \
-        return tern_detail::transfer<engine>(#NAME, dst, src, session, FUNCTION);                  \
+        return tern_detail::transfer_same<engine>(#NAME, dst, src, session, FUNCTION);             \
     }
 #else
 #define TERN_PTO_ASYNC_PEER(NAME, FUNCTION)
@@ -398,6 +410,35 @@ TERN_PTO_ASYNC(TPUT_ASYNC, tern_async_put)
 TERN_PTO_ASYNC(TGET_ASYNC, tern_async_get)
 #undef TERN_PTO_ASYNC
 #undef TERN_PTO_ASYNC_PEER
+
+// The transfer, and then the signal of the other rank: both have ended when this returns. An event
+// with handle 0: neither was done; what must be right is the same, and there are elements to put.
+template <DmaEngine engine = DmaEngine::SDMA, typename Dst, typename Src, typename S,
+          typename... Events>
+PTO_INST AsyncEvent TPUT_ASYNC_NOTIFY(Dst &dst, Src &src, S &dstSignal, int32_t value, NotifyOp op,
+                                      const AsyncSession &session, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    if (src.GetShape(4) < 1 || (engine == DmaEngine::RDMA && op == NotifyOp::AtomicAdd)) {
+        return {0, engine};
+    }
+    AsyncEvent event =
+        tern_detail::transfer<engine>("TPUT_ASYNC_NOTIFY", dst, src, session, tern_async_put);
+    if (event.valid()) {
+        event.Wait(session);
+        TNOTIFY(dstSignal, value, op);
+    }
+    return event;
+}
+
+// peer: the addresses say it.
+template <DmaEngine engine = DmaEngine::SDMA, typename Dst, typename Src, typename S,
+          typename... Events>
+PTO_INST AsyncEvent TPUT_ASYNC_NOTIFY(Dst &dst, Src &src, S &dstSignal, int32_t value, NotifyOp op,
+                                      const AsyncSession &session, uint32_t, Events &...events)
+{
+    return TPUT_ASYNC_NOTIFY<engine>(dst, src, dstSignal, value, op, session, events...);
+}
 
 } // namespace pto::comm
 
