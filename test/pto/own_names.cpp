@@ -23,7 +23,7 @@ static constexpr uint32_t COMM_MAX_RANK_NUM = HCCL_MAX_RANK_NUM;
 #include "acl/acl.h"
 #include "comm.h"
 #include "hccl/hccl.h"
-#include "hccl/hccl_comm.h"
+#include "hccl/hcom.h"
 #include "tern/comm.h"
 #include "tern/context.h"
 #include "tern/window.h"

@@ -92,6 +92,8 @@ TERN_API const char *HcclGetErrorString(HcclResult code);
 // and stream are under way together, so messages among them may be in any order.
 TERN_API HcclResult HcclGroupStart(void);
 TERN_API HcclResult HcclGroupEnd(void);
+// Whether this thread is between these.
+TERN_API HcclResult HcclGroupStatusGet(bool *isGroupEnabled);
 
 // There are no network cards: HCCL_E_NOT_SUPPORT where a second one is asked for.
 TERN_API HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t *ranks, bool *useBackup,

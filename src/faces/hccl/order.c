@@ -217,6 +217,15 @@ HcclResult HcclGroupStart(void)
     return HCCL_SUCCESS;
 }
 
+HcclResult HcclGroupStatusGet(bool *isGroupEnabled)
+{
+    if (isGroupEnabled == NULL) {
+        return tern__hccl_no_pointer("HcclGroupStatusGet", "isGroupEnabled");
+    }
+    *isGroupEnabled = tern__hccl_in_group();
+    return HCCL_SUCCESS;
+}
+
 static bool goes_with(const struct gathered *one, const struct gathered *first)
 {
     return one->work->comm == first->work->comm && one->stream == first->stream;

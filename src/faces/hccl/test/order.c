@@ -226,6 +226,8 @@ static int run_batches(HcclComm comm, void *arg)
         if (round % 2 == 0) {
             CHECK(HcclBatchSendRecv(items, 2 * n, comm, stream) == HCCL_SUCCESS);
         } else {
+            bool grouped = true;
+            CHECK(HcclGroupStatusGet(&grouped) == HCCL_SUCCESS && !grouped);
             CHECK(HcclGroupStart() == HCCL_SUCCESS);
             CHECK(HcclGroupStart() == HCCL_SUCCESS);
             for (uint32_t i = 0; i < 2 * n; i++) {
@@ -238,7 +240,9 @@ static int run_batches(HcclComm comm, void *arg)
             }
             CHECK(HcclGroupEnd() == HCCL_SUCCESS); // the inner one: nothing is made yet
             CHECK(tern_stream_test(stream) == 1);
+            CHECK(HcclGroupStatusGet(&grouped) == HCCL_SUCCESS && grouped);
             CHECK(HcclGroupEnd() == HCCL_SUCCESS);
+            CHECK(HcclGroupStatusGet(&grouped) == HCCL_SUCCESS && !grouped);
         }
         memset(items, 0xee, sizeof items);
         CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);

@@ -149,6 +149,7 @@ static int refuse_states(HcclComm comm, void *arg)
     CHECK(refused(HcclCommGetHandleWithName("nobody", &found), HCCL_E_NOT_FOUND, "nobody"));
     CHECK(refused(HcclCommGetHandleWithName(NULL, &found), HCCL_E_PTR, "NULL"));
     CHECK(refused(HcclGroupEnd(), HCCL_E_UNAVAIL, "HcclGroupStart"));
+    CHECK(refused(HcclGroupStatusGet(NULL), HCCL_E_PTR, "isGroupEnabled is NULL"));
     CHECK(refused(HcclSetConfig(HCCL_DETERMINISTIC, value), HCCL_E_PARA, "cannot be 3"));
     for (value.value = 2; value.value > 0; value.value--) {
         HcclConfigValue read = {.value = -1};
