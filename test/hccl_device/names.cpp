@@ -68,7 +68,6 @@ extern "C" __global__ __aicore__ void with_defaults(GM_ADDR send, GM_ADDR recv, 
     }
 }
 
-
 extern "C" __global__ __aicore__ void with_v2(GM_ADDR send, GM_ADDR recv, GM_ADDR tilingGM)
 {
     REGISTER_TILING_DEFAULT(KernelTiling);
@@ -76,6 +75,10 @@ extern "C" __global__ __aicore__ void with_v2(GM_ADDR send, GM_ADDR recv, GM_ADD
     Hccl<HCCL_SERVER_TYPE_AICPU, ON_VECTORS> hccl;
     hccl.InitV2(GetHcclContext<HCCL_GROUP_ID_0>(), &tiling);
     int32_t set = hccl.SetCcTilingV2(offsetof(KernelTiling, gather));
+    bool able = hccl.SetReduceDataTypeAbility(HcclReduceOp::HCCL_REDUCE_SUM,
+                                              AscendC::HcclDataType::HCCL_DATA_TYPE_BFP16,
+                                              AscendC::HcclDataType::HCCL_DATA_TYPE_BFP16);
+    set += able ? 0 : 1;
     uint64_t lists[4] = {};
     HcclHandle handles[] = {
         hccl.AllReduce(send, recv, tiling.rows, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM),

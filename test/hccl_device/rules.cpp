@@ -244,6 +244,10 @@ extern "C" __global__ __aicore__ void bad_arguments(Memory m)
     m.told[0] = bad;
     m.told[1] = hccl.Wait(hccl.AllGather<true>(m.in, m.out, 64, I32, 0));
     m.told[2] = hccl.SetCcTilingV2(0);
+    m.told[2] += hccl.SetReduceDataTypeAbility(HCCL_REDUCE_SUM, HCCL_DATA_TYPE_FP32, I32);
+    m.told[2] += hccl.SetReduceDataTypeAbility(HCCL_REDUCE_PROD, I32, I32);
+    m.told[2] += hccl.SetReduceDataTypeAbility(HCCL_REDUCE_RESERVED, I32, I32); // says nothing
+    m.told[2] -= !hccl.SetReduceDataTypeAbility(HCCL_REDUCE_MAX, I32, I32);
     hccl.Finalize();
 }
 
@@ -391,10 +395,12 @@ static void Handles()
 
 static void Arguments()
 {
-    EXPECT(bad_arguments, 1, true, 18, "repeat is 0", "12 is no element type", "must not be NULL",
+    EXPECT(bad_arguments, 1, true, 20, "repeat is 0", "12 is no element type", "must not be NULL",
            "blocks of two ranks would overlap", "op is 1", "not of fp64",
            "260 bytes of sendBuf are 4 bytes past the end", "they must be the same",
-           "sendCounts must not be NULL", "2048 items");
+           "sendCounts must not be NULL", "2048 items",
+           "SetReduceDataTypeAbility: operation 0 from type 2 to type 4",
+           "operation 1 from type 2");
     // Reads past the end of `in` on more than one rank; alone, its two blocks are past it as well.
     TOLD(17, 0, -1);
     CHECK(Gathered());

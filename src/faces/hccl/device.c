@@ -145,6 +145,24 @@ int tern_hccl_set_tiling(tern_hccl *object, const void *tiling, uint64_t offset,
     return 0; // how a call runs is tern's choice; a tiling says nothing that changes a result
 }
 
+int tern_hccl_set_reduce_types(tern_hccl *object, uint32_t op, uint32_t to, uint32_t from,
+                               tern_hccl_site site)
+{
+    const char *call = "SetReduceDataTypeAbility";
+    if (server_of(object, call, site) == NULL || op == HCCL_REDUCE_RESERVED) {
+        return 0;
+    }
+    if (op > HCCL_REDUCE_MIN || op == HCCL_REDUCE_PROD || to != from) {
+        tern__hccl_tell(
+            site, TERN_ERR_ARG,
+            "%s: operation %u from type %u to type %u; there are sum, max and min, from "
+            "a type to itself",
+            call, op, from, to);
+        return 0;
+    }
+    return 1; // what counts is what Prepare names
+}
+
 // A free slot; NULL: none, or the limit of Prepare calls is reached.
 static struct device_task *next_slot(const tern_hccl *object, struct hccl_server *server,
                                      const char *call, bool prepare, tern_hccl_site site)

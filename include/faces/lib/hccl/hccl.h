@@ -151,6 +151,14 @@ class Hccl
         return tern_hccl_set_tiling(&object_, nullptr, offset, 1, tern_hccl_site{file, line});
     }
 
+    // Whether reductions can have these. They do with what Prepare names: one dtype, in and out.
+    bool SetReduceDataTypeAbility(HcclReduceOp op, HcclDataType dstDataType,
+                                  HcclDataType srcDataType, TERN_HCCL_SITE)
+    {
+        return tern_hccl_set_reduce_types(&object_, op, dstDataType, srcDataType,
+                                          tern_hccl_site{file, line}) != 0;
+    }
+
     // Prepare calls: a handle from 0 on, or -1. commit: all turns are released at once.
     template <bool commit = false>
     HcclHandle AllReduce(GM_ADDR sendBuf, GM_ADDR recvBuf, uint64_t count, HcclDataType dataType,

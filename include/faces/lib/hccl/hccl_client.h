@@ -78,6 +78,10 @@ TERN_API void tern_hccl_init(tern_hccl *object, const tern_hccl_start *start, te
 TERN_API int tern_hccl_set_tiling(tern_hccl *object, const void *tiling, uint64_t offset,
                                   int by_offset, tern_hccl_site site);
 
+// 1 when reductions are of one dtype, as all are here; else 0.
+TERN_API int tern_hccl_set_reduce_types(tern_hccl *object, uint32_t op, uint32_t to, uint32_t from,
+                                        tern_hccl_site site);
+
 // The object's memory goes away.
 TERN_API void tern_hccl_drop(tern_hccl *object, tern_hccl_site site);
 
