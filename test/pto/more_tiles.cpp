@@ -315,11 +315,50 @@ void Combines()
     Sync();
 }
 
+// Events between a load, an addition, a store, and a load of what was stored.
+__global__ AICORE void EventKernel(__gm__ float *memory)
+{
+    DENSE(float, 1, 1, 1, 1, 64) global(memory);
+    Tile<TileType::Vec, float, 1, 64> a, b;
+    TASSIGN(a, 0x0);
+    TASSIGN(b, 0x400);
+    Event<Op::TLOAD, Op::TADDS> loaded;
+    Event<Op::TADDS, Op::TSTORE_VEC> added;
+    static_assert(decltype(added)::dstOp == Op::TSTORE_VEC);
+    loaded = TLOAD(a, global);
+    added = TADDS(b, a, 2.0f, loaded);
+    Event<Op::TSTORE_VEC, Op::TLOAD> stored = TSTORE(global, b, added);
+    TSYNC(stored);
+    TLOAD(a, global);
+    CHECK(a.GetValue(63) == 65);
+    Event<Op::TLOAD, Op::VECTOR, false, EVENT_ID3> again;
+    again.Record().Wait();
+    again.Init();
+    TADDS(b, a, 1.0f, again);
+    TSTORE(global, b);
+    TSYNC<Op::TSTORE_VEC>();
+    TLOAD(a, global);
+    CHECK(a.GetValue(0) == 3);
+    Tile<TileType::Vec, int32_t, 1, 64> ids, between;
+    TCI<decltype(ids), decltype(between), int32_t, 0>(ids, 5, between);
+    CHECK(ids.GetValue(63) == 68);
+}
+
+void Events()
+{
+    float *memory = Window<float>();
+    for (int i = 0; i < 64; i++) {
+        memory[i] = float(i);
+    }
+    Barrier();
+    EventKernel<<<1, nullptr, job.stream>>>(memory);
+    SyncAll();
+    EXPECT(memory[63], 66.0f);
+}
+
 static const Case cases[] = {
-    {"masks", 0, Masks},
-    {"moves", 0, Moves},
-    {"sorts", 0, Sorts},
-    {"combines", 0, Combines},
+    {"masks", 0, Masks},       {"moves", 0, Moves},   {"sorts", 0, Sorts},
+    {"combines", 0, Combines}, {"events", 0, Events},
 };
 
 int main(int argc, char **argv)

@@ -382,6 +382,13 @@ PTO_INST RecordEvent TCI(D &dst, T start, Events &...events)
     return {};
 }
 
+// The newer form, with a tile for what lies between.
+template <typename D, typename Between, typename T, int descending, typename... Events>
+PTO_INST RecordEvent TCI(D &dst, T start, Between &, Events &...events)
+{
+    return TCI<D, T, descending>(dst, start, events...);
+}
+
 template <typename D, typename S, typename... Events>
 PTO_INST RecordEvent TEXTRACT(D &dst, S &src, int row = 0, int column = 0, Events &...events)
 {
@@ -461,6 +468,7 @@ PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
 
 } // namespace pto
 
+#include "pto/common/event.hpp"
 #include "pto/tern/combine.hpp"
 #include "pto/tern/masks.hpp"
 #include "pto/tern/places.hpp"
