@@ -262,14 +262,13 @@ static struct tern__hccl_work *join(const struct gathered *first)
 // Frees what goes with the first of the list, and returns the rest.
 static struct gathered *take_off(struct gathered *list)
 {
-    struct gathered head = *list;
+    HcclComm comm = list->work->comm;
+    aclrtStream stream = list->stream;
     struct gathered *rest = NULL, **end = &rest;
     while (list != NULL) {
         struct gathered *next = list->next;
-        if (list->work->comm == head.work->comm && list->stream == head.stream) {
-            if (list->work != head.work) {
-                free(list->work);
-            }
+        if (list->work->comm == comm && list->stream == stream) {
+            free(list->work);
             free(list);
         } else {
             *end = list;
@@ -278,7 +277,6 @@ static struct gathered *take_off(struct gathered *list)
         list = next;
     }
     *end = NULL;
-    free(head.work);
     return rest;
 }
 
