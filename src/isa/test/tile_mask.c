@@ -114,8 +114,8 @@ static void masks_select(void **state)
                 assert_true(result[row][column] == is || (isnan(is) && isnan(result[row][column])));
             }
         }
-        assert_true(memcmp(&before, &result[0][VALID_COLUMNS], sizeof before) == 0);
-        assert_true(memcmp(&below, &result[2][0], sizeof below) == 0);
+        assert_memory_equal(&before, &result[0][VALID_COLUMNS], sizeof before);
+        assert_memory_equal(&below, &result[2][0], sizeof below);
         left = filled(a, 2);
         assert_int_equal(tern_tile_select_scalar(&left, &mask, &left, &scalar), TERN_OK);
         assert_true(a[1][1] == (number(1, 1, 2) > number(1, 1, 1) ? number(1, 1, 2) : scalar));
