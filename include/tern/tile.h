@@ -73,15 +73,20 @@ typedef enum tern_rounding {
 TERN_CALL int tern_tile_convert_rounded(const tern_tile *to, const tern_tile *from,
                                         tern_rounding rounding);
 
-// Column 0 of row r of `to` = the valid elements of row r of `from`, added up from the first
-// (TERN_TILE_ADD; floating point in twice the digits, rounded once), or the greatest or least of
-// them. As many rows as `to` has valid ones. One dtype.
+// Column 0 of row r of `to` = the valid elements of row r of `from`, added up from the first or
+// multiplied (TERN_TILE_ADD, TERN_TILE_MUL; floating point in twice the digits, rounded once), or
+// the greatest or least of them. As many rows as `to` has valid ones. One dtype.
 TERN_CALL int tern_tile_reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op op);
 
 // Row r of `to` = row r of `a` op the first element of row r of `column`, which needs one valid
 // column. One dtype.
 TERN_CALL int tern_tile_combine_rows(const tern_tile *to, const tern_tile *a,
                                      const tern_tile *column, tern_tile_op op);
+
+// Column c of row r of `to` = that of `a` op element c % n of row r of `part`, which has n valid
+// columns, of at most 32 bytes together. One dtype.
+TERN_CALL int tern_tile_combine_repeated(const tern_tile *to, const tern_tile *a,
+                                         const tern_tile *part, tern_tile_op op);
 
 // The same of columns: row 0 of `to` = all valid rows of `from`, one after the other, in as many
 // columns as `to` has valid ones; and column c of `to` = column c of `a` op element c of row 0 of

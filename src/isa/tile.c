@@ -186,6 +186,59 @@ int tern_tile_combine_rows(const tern_tile *to, const tern_tile *a, const tern_t
     return TERN__CALL(combine_rows(to, a, column, op));
 }
 
+enum { PART_BYTES = 32 };
+
+// A row of a tile that is repeated: its elements, and where they are kept.
+static struct tern__side side_of_part(const struct tern__side *part, int64_t row, int64_t columns,
+                                      unsigned char kept[PART_BYTES])
+{
+    struct tern__side side = *part;
+    side.data = (char *)kept;
+    side.row = 0;
+    side.element = 1;
+    for (int64_t column = 0; column < columns; column++) {
+        memcpy(kept + (size_t)column * side.element_bytes, tern__side_at(part, row, column),
+               side.element_bytes);
+    }
+    return side;
+}
+
+static int combine_repeated(const tern_tile *to, const tern_tile *a, const tern_tile *part,
+                            tern_tile_op op)
+{
+    const char *call = "tern_tile_combine_repeated";
+    TERN_TRY(tern__side_check_op(call, op, to));
+    TERN_TRY(tern__side_check_source(call, "a", a, to->valid_rows, to->valid_columns));
+    TERN_TRY(tern__side_check_source(call, "part", part, to->valid_rows, 1));
+    TERN_TRY(tern__side_check_dtype(call, "a", a, to));
+    TERN_TRY(tern__side_check_dtype(call, "part", part, to));
+    if ((size_t)part->valid_columns * tern_dtype_size(part->dtype) > PART_BYTES) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d columns of part have more than %d bytes", call,
+                          part->valid_columns, PART_BYTES);
+    }
+    tern__side_use(to, a, part);
+    struct tern__side sides[3] = {tern__side_of(to), tern__side_of(a), tern__side_of(part)};
+    for (int64_t row = 0; row < to->valid_rows; row++) {
+        _Alignas(8) unsigned char kept[PART_BYTES]; // `part` may be `to`
+        struct tern__side same = side_of_part(&sides[2], row, part->valid_columns, kept);
+        for (int64_t column = 0; column < to->valid_columns; column += part->valid_columns) {
+            int64_t rest = to->valid_columns - column;
+            struct tern__side places[2] = {sides[0], sides[1]};
+            places[0].data = tern__side_at(&sides[0], row, column);
+            places[1].data = tern__side_at(&sides[1], row, column);
+            combine_row(&places[0], &places[1], &same, 0,
+                        rest < part->valid_columns ? rest : part->valid_columns, op);
+        }
+    }
+    return TERN_OK;
+}
+
+int tern_tile_combine_repeated(const tern_tile *to, const tern_tile *a, const tern_tile *part,
+                               tern_tile_op op)
+{
+    return TERN__CALL(combine_repeated(to, a, part, op));
+}
+
 static int combine_scalar(const tern_tile *to, const tern_tile *from, const void *scalar,
                           tern_tile_op op)
 {

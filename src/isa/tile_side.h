@@ -151,9 +151,10 @@ static inline int tern__side_check_op(const char *call, tern_tile_op op, const t
 
 static inline int tern__side_check_reduction(const char *call, tern_tile_op op)
 {
-    return op == TERN_TILE_ADD || op == TERN_TILE_MAX || op == TERN_TILE_MIN
+    return op == TERN_TILE_ADD || op == TERN_TILE_MUL || op == TERN_TILE_MAX || op == TERN_TILE_MIN
                ? TERN_OK
-               : tern__fail(TERN_ERR_ARG, "%s: there are add, max and min, not %d", call, (int)op);
+               : tern__fail(TERN_ERR_ARG, "%s: there are add, mul, max and min, not %d", call,
+                            (int)op);
 }
 
 static inline int tern__side_check_scalar(const char *call, const void *scalar)

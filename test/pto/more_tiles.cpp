@@ -278,6 +278,17 @@ __global__ AICORE void CombineKernel()
     CHECK(c.GetValue(1) == 1 && c.GetValue(2) == 2.7182817f && c.GetValue(16) == 1);
     TROWEXPANDEXPDIF(a, a, column, between, late);
     CHECK(a.GetValue(2) == 2.7182817f && late.waits == 4);
+    Tile<TileType::Vec, float, 2, 8> eight; // rows of 32 bytes: element c % 8 for column c
+    Tile<TileType::Vec, float, 2, 16> wide;
+    Number(eight);
+    Number(wide);
+    TROWEXPANDADD(wide, wide, eight);
+    CHECK(wide.GetValue(7) == 14 && wide.GetValue(9) == 10 && wide.GetValue(31) == 31 + 15);
+    TEXPANDS(wide, 2.0f);
+    TROWPROD(column, wide, between);
+    CHECK(column.GetValue(8) == 65536);
+    TCOLPROD(wide, wide);
+    CHECK(wide.GetValue(15) == 4 && wide.GetValue(16) == 2);
     Number(a);
     TCOLEXPANDEXPDIF(c, a, a);
     CHECK(c.GetValue(3) == 1 && c.GetValue(16) == 8886111.0f);

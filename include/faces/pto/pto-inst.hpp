@@ -323,6 +323,7 @@ PTO_INST RecordEvent TMOV(D &dst, S &src, Events &...events)
         return {};                                                                                 \
     }
 TERN_PTO_ROWS(TROWSUM, TERN_TILE_ADD)
+TERN_PTO_ROWS(TROWPROD, TERN_TILE_MUL)
 TERN_PTO_ROWS(TROWMAX, TERN_TILE_MAX)
 TERN_PTO_ROWS(TROWMIN, TERN_TILE_MIN)
 #undef TERN_PTO_ROWS
@@ -346,6 +347,7 @@ TERN_PTO_OF_ONE(TABS, tern_tile_apply, , TERN_TILE_ABS)
 TERN_PTO_OF_ONE(TNEG, tern_tile_apply, , TERN_TILE_NEG)
 TERN_PTO_OF_ONE(TRELU, tern_tile_apply, , TERN_TILE_RELU)
 TERN_PTO_OF_ONE(TNOT, tern_tile_apply, , TERN_TILE_NOT)
+TERN_PTO_OF_ONE(TCOLPROD, tern_tile_reduce_columns, , TERN_TILE_MUL)
 TERN_PTO_OF_ONE(TCOLMAX, tern_tile_reduce_columns, , TERN_TILE_MAX)
 TERN_PTO_OF_ONE(TCOLMIN, tern_tile_reduce_columns, , TERN_TILE_MIN)
 TERN_PTO_OF_ONE(TROWEXPAND, tern_tile_spread_rows, )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
-// Two tiles of which one is valid where the other is not; bits; a scalar that comes first.
+// Two tiles of which one is valid where the other is not; bits; a scalar that comes first;
+// a part that is repeated; products.
 #include "support/cmocka.h"
 
 #include <math.h>
@@ -151,6 +152,54 @@ static void the_scalar_may_come_first(void **state)
                      TERN_ERR_ARG);
 }
 
+static void a_part_is_repeated(void **state)
+{
+    static float a[ROWS][COLUMNS], to[ROWS][COLUMNS];
+    float part[ROWS][8] = {{1, 2, 3, 4, 5, 6, 7, 8}, {-1, 0, 1}, {0.5F}, {9}};
+    (void)state;
+    for (int32_t n = 1; n <= 8; n++) {
+        tern_tile from = filled(a, 3, 3, 290), target = filled(to, 1, 3, 290);
+        tern_tile repeated = tern_tile_2d(part, TERN_F32, ROWS, 8);
+        repeated.valid_columns = n;
+        assert_int_equal(tern_tile_combine_repeated(&target, &from, &repeated, TERN_TILE_SUB),
+                         TERN_OK);
+        for (int row = 0; row < ROWS; row++) {
+            for (int column = 0; column < COLUMNS; column++) {
+                float is = row < 3 && column < 290 ? number(row, column, 3) - part[row][column % n]
+                                                   : number(row, column, 1);
+                assert_true(to[row][column] == is || (isnan(is) && isnan(to[row][column])));
+            }
+        }
+    }
+    tern_tile from = filled(a, 3, 3, 290), wide = filled(to, 1, 3, 9);
+    assert_int_equal(tern_tile_combine_repeated(&from, &from, &wide, TERN_TILE_SUB), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "9 columns of part have more than 32 bytes"));
+    wide.valid_columns = 8;
+    wide.valid_rows = 2;
+    assert_int_equal(tern_tile_combine_repeated(&from, &from, &wide, TERN_TILE_SUB), TERN_ERR_ARG);
+    from.valid_columns = wide.valid_columns = 4; // in place
+    from.valid_rows = wide.valid_rows = 3;
+    wide = from;
+    wide.valid_columns = 2;
+    float first = a[1][0], third = a[1][2];
+    assert_int_equal(tern_tile_combine_repeated(&from, &from, &wide, TERN_TILE_ADD), TERN_OK);
+    assert_true(a[1][0] == first + first && a[1][2] == third + first);
+}
+
+static void products(void **state)
+{
+    int32_t from[2][3] = {{2, -3, 5}, {7, 1, 1}}, to[2][3] = {{0}};
+    (void)state;
+    tern_tile source = tern_tile_2d(from, TERN_I32, 2, 3),
+              target = tern_tile_2d(to, TERN_I32, 2, 3);
+    assert_int_equal(tern_tile_reduce_rows(&target, &source, TERN_TILE_MUL), TERN_OK);
+    assert_true(to[0][0] == -30 && to[1][0] == 7);
+    assert_int_equal(tern_tile_reduce_columns(&target, &source, TERN_TILE_MUL), TERN_OK);
+    assert_true(to[0][0] == 14 && to[0][1] == -3 && to[0][2] == 5);
+    assert_int_equal(tern_tile_reduce_rows(&target, &source, TERN_TILE_XOR), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "there are add, mul, max and min, not 8"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +207,8 @@ int main(void)
         cmocka_unit_test(one_has_all_that_are_valid),
         cmocka_unit_test(bits),
         cmocka_unit_test(the_scalar_may_come_first),
+        cmocka_unit_test(a_part_is_repeated),
+        cmocka_unit_test(products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,14 +58,35 @@ PTO_INST RecordEvent TDIVS(D &dst, typename D::DType scalar, A &src, Events &...
     return {};
 }
 
-// dst = src0 op the first element of src1's row.
+namespace tern_detail
+{
+
+// dst = src0 op the first element of src1's row; or of a row of 32 bytes all of them, in turn.
+template <typename D, typename A, typename B>
+void expand_rows(const char *name, D &dst, A &src0, B &src1, tern_tile_op op)
+{
+    constexpr bool rows = B::isRowMajor && B::SFractal == SLayout::NoneBox;
+    const bool repeated = rows && src1.GetValidCol() * sizeof(typename B::DType) == 32;
+    tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};
+    check(name, repeated ? tern_tile_combine_repeated(&views[0], &views[1], &views[2], op)
+                         : tern_tile_combine_rows(&views[0], &views[1], &views[2], op));
+}
+
+template <typename D, typename A, typename B>
+void expand_columns(const char *name, D &dst, A &src0, B &src1, tern_tile_op op)
+{
+    tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};
+    check(name, tern_tile_combine_columns(&views[0], &views[1], &views[2], op));
+}
+
+} // namespace tern_detail
+
 #define TERN_PTO_ROW_EXPAND(NAME, OP)                                                              \
     template <typename D, typename A, typename B, typename... Events>                              \
     PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
     {                                                                                              \
         tern_detail::wait_for_but_tiles(events...);                                                \
-        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
-        tern_detail::check(#NAME, tern_tile_combine_rows(&views[0], &views[1], &views[2], OP));    \
+        tern_detail::expand_rows(#NAME, dst, src0, src1, OP);                                      \
         return {};                                                                                 \
     }
 TERN_PTO_ROW_EXPAND(TROWEXPANDADD, TERN_TILE_ADD)
@@ -82,8 +103,7 @@ TERN_PTO_ROW_EXPAND(TROWEXPANDMIN, TERN_TILE_MIN)
     PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
     {                                                                                              \
         tern_detail::wait_for_but_tiles(events...);                                                \
-        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
-        tern_detail::check(#NAME, tern_tile_combine_columns(&views[0], &views[1], &views[2], OP)); \
+        tern_detail::expand_columns(#NAME, dst, src0, src1, OP);                                   \
         return {};                                                                                 \
     }
 TERN_PTO_COLUMN_EXPAND(TCOLEXPANDADD, TERN_TILE_ADD)
@@ -94,20 +114,19 @@ TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMAX, TERN_TILE_MAX)
 TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMIN, TERN_TILE_MIN)
 #undef TERN_PTO_COLUMN_EXPAND
 
-// dst = exp(src0 - the first element of src1's row), and - the element of src1's first row: rounded
-// in between, as two instructions do it.
+// dst = exp(the same difference): rounded in between, as two instructions do it.
 #define TERN_PTO_EXP_OF(NAME, DIFFERENCE)                                                          \
     template <typename D, typename A, typename B, typename... Events>                              \
     PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
     {                                                                                              \
         tern_detail::wait_for_but_tiles(events...);                                                \
-        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
-        tern_detail::check(#NAME, DIFFERENCE(&views[0], &views[1], &views[2], TERN_TILE_SUB));     \
-        tern_detail::check(#NAME, tern_tile_exp(&views[0], &views[0]));                            \
+        tern_detail::DIFFERENCE(#NAME, dst, src0, src1, TERN_TILE_SUB);                            \
+        tern_tile view = dst.tern_view();                                                          \
+        tern_detail::check(#NAME, tern_tile_exp(&view, &view));                                    \
         return {};                                                                                 \
     }
-TERN_PTO_EXP_OF(TROWEXPANDEXPDIF, tern_tile_combine_rows)
-TERN_PTO_EXP_OF(TCOLEXPANDEXPDIF, tern_tile_combine_columns)
+TERN_PTO_EXP_OF(TROWEXPANDEXPDIF, expand_rows)
+TERN_PTO_EXP_OF(TCOLEXPANDEXPDIF, expand_columns)
 #undef TERN_PTO_EXP_OF
 
 } // namespace pto
