@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one element, and what combines or spreads columns. Data path: no allocation, lock,
-// system call or log.
+// Functions of one element, what combines or spreads columns, and what makes one element of many.
+// Data path: no allocation, lock, system call or log.
 
 #include <math.h>
 #include <string.h>
@@ -134,6 +134,50 @@ int tern_tile_combine_columns(const tern_tile *to, const tern_tile *a, const ter
                               tern_tile_op op)
 {
     return TERN__CALL(combine_columns(to, a, row, op));
+}
+
+// The valid elements of a row, as element 0 of `sum`.
+static void reduce_row(union tern__wide *sum, const struct tern__side *from, int64_t row,
+                       int64_t columns, tern_tile_op op)
+{
+    enum tern__wide_kind kind = tern__wide_kind(from->dtype);
+    for (int64_t column = 0; column < columns; column += TERN__WIDE_COUNT) {
+        size_t count = tern__side_chunk(column, columns);
+        union tern__wide more;
+        tern__wide_load(&more, from->dtype, tern__side_at(from, row, column), from->element, count);
+        for (size_t n = 0; n < count; n++) {
+            if (column == 0 && n == 0) {
+                sum->u[0] = more.u[0];
+            } else {
+                union tern__wide one;
+                one.u[0] = more.u[n];
+                tern__wide_op(sum, &one, kind, op, 1);
+            }
+        }
+    }
+}
+
+static int reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op op)
+{
+    const char *call = "tern_tile_reduce_rows";
+    TERN_TRY(tern__side_check(call, "to", to));
+    TERN_TRY(tern__side_check_source(call, "from", from, to->valid_rows, 1));
+    TERN_TRY(tern__side_check_dtype(call, "from", from, to));
+    TERN_TRY(tern__side_check_reduction(call, op));
+    tern__side_use(to, from, NULL);
+    struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
+    for (int64_t row = 0; row < to->valid_rows; row++) {
+        union tern__wide sum;
+        reduce_row(&sum, &sides[1], row, from->valid_columns, op);
+        tern__wide_store(&sum, tern__wide_kind(to->dtype), to->dtype,
+                         tern__side_at(&sides[0], row, 0), 1, 1);
+    }
+    return TERN_OK;
+}
+
+int tern_tile_reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op op)
+{
+    return TERN__CALL(reduce_rows(to, from, op));
 }
 
 static int reduce_columns(const tern_tile *to, const tern_tile *from, tern_tile_op op)
