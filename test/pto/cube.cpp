@@ -137,11 +137,71 @@ void Rounds()
     });
 }
 
+// A row with a matrix, a bias, and phases.
+template <typename T> __global__ AICORE void RowKernel()
+{
+    using Sum = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, float>;
+    TileLeft<T, 16, 32, 1, 32> row;
+    TileLeft<T, 16, 32> left;
+    TileRight<T, 32, 16> right;
+    TileAcc<Sum, 16, 16, 1, 16> sum, before;
+    TileAcc<Sum, 16, 16> all;
+    Tile<TileType::Bias, Sum, 1, 16> bias;
+    for (int i = 0; i < 32 * 16; i++) {
+        row.SetValue(i, T(i % 5));
+        left.SetValue(i, T(i % 5));
+        right.SetValue(i, T(i % 7 - 3));
+    }
+    auto product = [](int i, int j) {
+        int wanted = 0;
+        for (int k = 0; k < 32; k++) {
+            wanted += (i * 32 + k) % 5 * ((k * 16 + j) % 7 - 3);
+        }
+        return wanted;
+    };
+    for (int j = 0; j < 16; j++) {
+        bias.SetValue(j, Sum(100 * j));
+        before.SetValue(0, j, Sum(1000));
+    }
+    auto expect = [&](auto &tile, int i, int line, int base, int step) {
+        for (int j = 0; j < 16; j++) {
+            if (tile.GetValue(i, j) != Sum(product(i, j) + base + step * j)) {
+                Fail("line %d: (%d, %d) is %g", line, i, j, double(tile.GetValue(i, j)));
+            }
+        }
+    };
+    RecordEvent late;
+    TGEMV(sum, row, right);
+    expect(sum, 0, __LINE__, 0, 0);
+    TGEMV_ACC(sum, before, row, right, late);
+    expect(sum, 0, __LINE__, 1000, 0);
+    TGEMV_BIAS(sum, row, right, bias);
+    expect(sum, 0, __LINE__, 0, 100);
+    TMATMUL_BIAS(all, left, right, bias, late);
+    expect(all, 15, __LINE__, 0, 100);
+    TMATMUL_BIAS<AccPhase::Partial>(all, left, right, bias);
+    expect(all, 7, __LINE__, 0, 100);
+    TMATMUL<AccPhase::Partial>(all, left, right);
+    expect(all, 9, __LINE__, 0, 0);
+    TMATMUL_BIAS(all, left, right, bias);
+    TMATMUL<AccPhase::Final>(all, left, right, late);
+    TMATMUL_ACC<AccPhase::Final>(sum, before, row, right);
+    expect(all, 3, __LINE__, 0, 0);
+    expect(sum, 0, __LINE__, 1000, 0);
+}
+
+void Rows()
+{
+    RowKernel<half><<<1, nullptr, job.stream>>>();
+    RowKernel<float><<<1, nullptr, job.stream>>>();
+    RowKernel<int8_t><<<1, nullptr, job.stream>>>();
+    Sync();
+}
+
 static const Case cases[] = {
-    {"products of half", 0, Matmul<half>},
-    {"products of bfloat16", 0, Matmul<bfloat16_t>},
-    {"products of float", 0, Matmul<float>},
-    {"rounds what it stores", 0, Rounds},
+    {"products of half", 0, Matmul<half>},   {"products of bfloat16", 0, Matmul<bfloat16_t>},
+    {"products of float", 0, Matmul<float>}, {"rounds what it stores", 0, Rounds},
+    {"rows, a bias, phases", 0, Rows},
 };
 
 int main(int argc, char **argv)

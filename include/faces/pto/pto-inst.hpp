@@ -400,38 +400,6 @@ PTO_INST RecordEvent TEXTRACT(D &dst, S &src, int row = 0, int column = 0, Event
     return {};
 }
 
-template <typename C, typename A, typename B, typename... Events>
-PTO_INST RecordEvent TMATMUL(C &c, A &a, B &b, Events &...events)
-{
-    tern_detail::wait_for(events...);
-    tern_tile views[3] = {c.tern_view(), a.tern_view(), b.tern_view()};
-    tern_detail::check("TMATMUL", tern_tile_matmul(&views[0], &views[1], &views[2], 0));
-    return {};
-}
-
-// c += a b.
-template <typename C, typename A, typename B, typename... Events,
-          typename = std::enable_if_t<(!tern_detail::is_tile<Events>::value && ...)>>
-PTO_INST RecordEvent TMATMUL_ACC(C &c, A &a, B &b, Events &...events)
-{
-    tern_detail::wait_for(events...);
-    tern_tile views[3] = {c.tern_view(), a.tern_view(), b.tern_view()};
-    tern_detail::check("TMATMUL_ACC", tern_tile_matmul(&views[0], &views[1], &views[2], 1));
-    return {};
-}
-
-// c = before + a b.
-template <typename C, typename D, typename A, typename B, typename... Events,
-          typename = std::enable_if_t<tern_detail::is_tile<B>::value>>
-PTO_INST RecordEvent TMATMUL_ACC(C &c, D &before, A &a, B &b, Events &...events)
-{
-    tern_detail::wait_for(events...);
-    if (static_cast<const void *>(c.data()) != static_cast<const void *>(before.data())) {
-        TMOV(c, before);
-    }
-    return TMATMUL_ACC(c, a, b);
-}
-
 // All blocks of the kernel wait for each other. The soft form counts in memory that all of them
 // name, whose first word has been 0 once; usedCores: as many blocks, 0: all.
 enum class SyncAllMode { Hard, Soft };
@@ -472,6 +440,7 @@ PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
 
 #include "pto/common/event.hpp"
 #include "pto/tern/combine.hpp"
+#include "pto/tern/cube.hpp"
 #include "pto/tern/masks.hpp"
 #include "pto/tern/places.hpp"
 #include "pto/tern/scalar.hpp"
