@@ -84,16 +84,31 @@ static struct tern__staller *find_process(struct tern__stall *stall,
     return free;
 }
 
-// Whether the process has worked since the last look. Of one on another machine it is not known.
-static bool has_worked(struct tern__staller *one)
+// Whether the process has worked since the last look.
+static bool has_worked(struct tern__staller *one, const struct tern__ctl_rank *slot)
 {
-    struct tern__process process;
-    if (one->place != 0 || !tern__process_look(one->pid, &process)) {
+    struct tern__process process = {.worked_ns = 0};
+    if (one->place != 0) {
+        process.worked_ns = tern__peek(&slot->worked_ms) * TERN_NS_PER_MS;
+    } else if (!tern__process_look(one->pid, &process)) {
         return false;
     }
     int64_t worked_ns = process.worked_ns - one->worked_ns;
     one->worked_ns = process.worked_ns;
     return worked_ns > STALL_LOOK_NS / WORKS_PART;
+}
+
+// How often the rank was woken: one that waits for the same again and again goes on.
+static uint32_t rings_of(const struct tern__doing *doing, const struct tern__ctl_rank *slot)
+{
+    return doing->machine != NULL ? tern__peek(&slot->rung) : tern__peek(&slot->bell.rings);
+}
+
+// In a run of a graph of which something is to be done by this rank, it does not wait for others.
+static bool does_wait(const struct tern__doing *doing, const struct tern__ctl_rank *slot)
+{
+    return doing->life == TERN__LIFE_RUNS && doing->verb == TERN__VERB_WAITS &&
+           tern__peek(&slot->doing) != TERN__DOING_GRAPH;
 }
 
 // Looks what the ranks of a job do. Returns those that wait. False in *room: there are too many.
@@ -102,6 +117,7 @@ static uint64_t look_at_job(struct tern__stall *stall, const struct tern__ctl *c
 {
     uint64_t waiting = 0;
     for (int rank = 0; rank < (int)ctl->nranks; rank++) {
+        const struct tern__ctl_rank *slot = &ctl->ranks[rank];
         struct tern__doing doing;
         tern__doing_look(ctl, rank, &doing);
         if (doing.life == TERN__LIFE_LEFT || doing.life == TERN__LIFE_DEAD || doing.pid == 0) {
@@ -115,13 +131,15 @@ static uint64_t look_at_job(struct tern__stall *stall, const struct tern__ctl *c
         if (one->seen != stall->looks) {
             one->seen = stall->looks;
             one->waits = false;
-            one->worked = has_worked(one);
+            one->worked = has_worked(one, slot);
         }
-        bool waits = doing.life == TERN__LIFE_RUNS && doing.verb == TERN__VERB_WAITS;
+        bool waits = does_wait(&doing, slot);
+        uint32_t rings = rings_of(&doing, slot);
         one->waits = one->waits || waits;
         waiting |= (uint64_t)waits << rank;
         *mark = mark_of(*mark, doing.text, strlen(doing.text) + 1);
         *mark = mark_of(*mark, &doing.call.sequence, sizeof doing.call.sequence);
+        *mark = mark_of(*mark, &rings, sizeof rings);
     }
     return waiting;
 }

@@ -34,6 +34,7 @@ struct sent_rank {
     uint32_t state, ended, wait_status;
     uint32_t pid, process;
     uint32_t doing, count;
+    uint32_t worked_ms, rung;
     uint64_t doing_number;
     uint64_t runs[TERN__RUNS_BYTES / 8];
     struct tern__recorded calls[LATEST + OPEN];
@@ -141,6 +142,8 @@ static void look_at(const struct tern__ctl *ctl, int rank, struct sent_rank *sen
     sent->wait_status = tern__peek(&slot->wait_status);
     sent->pid = tern__peek(&slot->pid);
     sent->process = tern__peek(&slot->process);
+    sent->worked_ms = tern__peek(&slot->worked_ms);
+    sent->rung = tern__peek(&slot->bell.rings);
     sent->doing = tern__peek(&slot->doing);
     sent->doing_number = atomic_load_explicit(&slot->doing_number, memory_order_relaxed);
     for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
@@ -160,7 +163,10 @@ static void look_at_a_process(struct tern__net *net)
     struct tern__ctl_rank *slot = &job->ctl->ranks[control->turn];
     // Its number means here what it means there.
     if (control->turn == job->rank || job->pidfd[control->turn] >= 0) {
-        tern__poke(&slot->process, (uint32_t)tern__process_state((int)tern__peek(&slot->pid)));
+        struct tern__process process = {.state = '\0'};
+        tern__process_look((int)tern__peek(&slot->pid), &process);
+        tern__poke(&slot->process, (uint32_t)process.state);
+        tern__poke(&slot->worked_ms, (uint32_t)(process.worked_ns / TERN_NS_PER_MS));
     }
 }
 
@@ -241,6 +247,8 @@ static void store_rank(struct tern__job *job, const struct sent_rank *sent, int6
     struct tern__ctl_rank *slot = &job->ctl->ranks[sent->rank];
     tern__poke(&slot->pid, sent->pid);
     tern__poke(&slot->process, sent->process);
+    tern__poke(&slot->worked_ms, sent->worked_ms);
+    tern__poke(&slot->rung, sent->rung);
     tern__poke(&slot->wait_status, sent->wait_status);
     tern__publish(&slot->ended, sent->ended); // partner: tern__ctl_death_text
     atomic_store_explicit(&slot->doing_number, sent->doing_number, memory_order_relaxed);

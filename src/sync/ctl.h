@@ -16,7 +16,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 22u
+#define TERN__CTL_ABI 23u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -82,8 +82,11 @@ struct tern__ctl_rank {
     _Atomic uint64_t pid_space;             // inode of the pid namespace that `pid` is a number of
     _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
     _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
-    // Of a rank of another machine: the state of its process, as the leader there has seen it last.
+    // Of a rank of another machine, as the leader there has seen it last: the state of its process,
+    // the processor time that this has used, and how often the rank's bell had rung.
     _Atomic uint32_t process;
+    _Atomic uint32_t worked_ms;
+    _Atomic uint32_t rung;
     // While a run of a graph takes long. First, as text: the task whose kernel its chip runs, or,
     // of TERN__DOING_HELD, the task that waits and for what; else "". Then, of TERN__DOING_HELD:
     // which tasks wait for what, and what would be notified after them (sync/circle.h).
