@@ -239,10 +239,10 @@ int tern_tile_combine_repeated(const tern_tile *to, const tern_tile *a, const te
     return TERN__CALL(combine_repeated(to, a, part, op));
 }
 
-static int combine_scalar(const tern_tile *to, const tern_tile *from, const void *scalar,
-                          tern_tile_op op)
+// `first`: the scalar is the first operand.
+static int combine_scalar(const char *call, const tern_tile *to, const tern_tile *from,
+                          const void *scalar, tern_tile_op op, bool first)
 {
-    const char *call = "tern_tile_combine_scalar";
     uint64_t element;
     TERN_TRY(tern__side_check_op(call, op, to));
     TERN_TRY(tern__side_check_source(call, "from", from, to->valid_rows, to->valid_columns));
@@ -252,7 +252,8 @@ static int combine_scalar(const tern_tile *to, const tern_tile *from, const void
     struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
     struct tern__side same = tern__side_of_scalar(scalar, to->dtype, &element);
     for (int64_t row = 0; row < to->valid_rows; row++) {
-        combine_row(&sides[0], &sides[1], &same, row, to->valid_columns, op);
+        combine_row(&sides[0], first ? &same : &sides[1], first ? &sides[1] : &same, row,
+                    to->valid_columns, op);
     }
     return TERN_OK;
 }
@@ -260,31 +261,13 @@ static int combine_scalar(const tern_tile *to, const tern_tile *from, const void
 int tern_tile_combine_scalar(const tern_tile *to, const tern_tile *from, const void *scalar,
                              tern_tile_op op)
 {
-    return TERN__CALL(combine_scalar(to, from, scalar, op));
-}
-
-static int combine_to_scalar(const tern_tile *to, const void *scalar, const tern_tile *from,
-                             tern_tile_op op)
-{
-    const char *call = "tern_tile_combine_to_scalar";
-    uint64_t element;
-    TERN_TRY(tern__side_check_op(call, op, to));
-    TERN_TRY(tern__side_check_source(call, "from", from, to->valid_rows, to->valid_columns));
-    TERN_TRY(tern__side_check_dtype(call, "from", from, to));
-    TERN_TRY(tern__side_check_scalar(call, scalar));
-    tern__side_use(to, from, NULL);
-    struct tern__side sides[2] = {tern__side_of(to), tern__side_of(from)};
-    struct tern__side same = tern__side_of_scalar(scalar, to->dtype, &element);
-    for (int64_t row = 0; row < to->valid_rows; row++) {
-        combine_row(&sides[0], &same, &sides[1], row, to->valid_columns, op);
-    }
-    return TERN_OK;
+    return TERN__CALL(combine_scalar("tern_tile_combine_scalar", to, from, scalar, op, false));
 }
 
 int tern_tile_combine_to_scalar(const tern_tile *to, const void *scalar, const tern_tile *from,
                                 tern_tile_op op)
 {
-    return TERN__CALL(combine_to_scalar(to, scalar, from, op));
+    return TERN__CALL(combine_scalar("tern_tile_combine_to_scalar", to, from, scalar, op, true));
 }
 
 static int fill(const tern_tile *to, const void *scalar)
@@ -393,15 +376,8 @@ static int extract(const tern_tile *to, const tern_tile *from, int32_t row, int3
     const char *call = "tern_tile_extract";
     TERN_TRY(tern__side_check(call, "to", to));
     TERN_TRY(tern__side_check(call, "from", from));
-    if (row < 0 || column < 0 || row > from->valid_rows - to->valid_rows ||
-        column > from->valid_columns - to->valid_columns) {
-        return tern__fail(
-            TERN_ERR_ARG,
-            "%s: %d rows of %d elements from (%d, %d) on are not within the %d rows of "
-            "%d of 'from'",
-            call, to->valid_rows, to->valid_columns, row, column, from->valid_rows,
-            from->valid_columns);
-    }
+    TERN_TRY(tern__side_check_within(call, to, row, column, "'from'", from->valid_rows,
+                                     from->valid_columns));
     TERN_TRY(tern__side_check_dtype(call, "from", from, to));
     tern__tile_copy_part(to, from, row, column);
     return TERN_OK;

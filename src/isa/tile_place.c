@@ -74,14 +74,7 @@ static int insert(const tern_tile *to, const tern_tile *from, int32_t row, int32
     const char *call = "tern_tile_insert";
     TERN_TRY(tern__side_check(call, "to", to));
     TERN_TRY(tern__side_check(call, "from", from));
-    if (row < 0 || column < 0 || row > to->rows - from->valid_rows ||
-        column > to->columns - from->valid_columns) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: %d rows of %d elements from (%d, %d) on are not within the %d rows "
-                          "of %d of 'to'",
-                          call, from->valid_rows, from->valid_columns, row, column, to->rows,
-                          to->columns);
-    }
+    TERN_TRY(tern__side_check_within(call, from, row, column, "'to'", to->rows, to->columns));
     if (to->dtype != from->dtype) {
         TERN_TRY(tern__side_check_apart(call, "from", from, to));
     }

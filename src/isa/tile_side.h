@@ -63,6 +63,21 @@ static inline int tern__side_check_source(const char *call, const char *name, co
     return TERN_OK;
 }
 
+// Whether the valid part of `part` has room from (row, column) on in rows x columns of `name`.
+static inline int tern__side_check_within(const char *call, const tern_tile *part, int32_t row,
+                                          int32_t column, const char *name, int32_t rows,
+                                          int32_t columns)
+{
+    return row >= 0 && column >= 0 && row <= rows - part->valid_rows &&
+                   column <= columns - part->valid_columns
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG,
+                            "%s: %d rows of %d elements from (%d, %d) on are not within the %d "
+                            "rows of %d of %s",
+                            call, part->valid_rows, part->valid_columns, row, column, rows, columns,
+                            name);
+}
+
 static inline int tern__side_check_dtype(const char *call, const char *name, const tern_tile *from,
                                          const tern_tile *to)
 {

@@ -72,6 +72,7 @@ void expand_rows(const char *name, D &dst, A &src0, B &src1, tern_tile_op op)
                          : tern_tile_combine_rows(&views[0], &views[1], &views[2], op));
 }
 
+// dst = src0 op the element of src1's first row in the same column.
 template <typename D, typename A, typename B>
 void expand_columns(const char *name, D &dst, A &src0, B &src1, tern_tile_op op)
 {
@@ -81,38 +82,27 @@ void expand_columns(const char *name, D &dst, A &src0, B &src1, tern_tile_op op)
 
 } // namespace tern_detail
 
-#define TERN_PTO_ROW_EXPAND(NAME, OP)                                                              \
+#define TERN_PTO_EXPAND(NAME, HOW, OP)                                                             \
     template <typename D, typename A, typename B, typename... Events>                              \
     PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
     {                                                                                              \
         tern_detail::wait_for_but_tiles(events...);                                                \
-        tern_detail::expand_rows(#NAME, dst, src0, src1, OP);                                      \
+        tern_detail::HOW(#NAME, dst, src0, src1, OP);                                              \
         return {};                                                                                 \
     }
-TERN_PTO_ROW_EXPAND(TROWEXPANDADD, TERN_TILE_ADD)
-TERN_PTO_ROW_EXPAND(TROWEXPANDSUB, TERN_TILE_SUB)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMUL, TERN_TILE_MUL)
-TERN_PTO_ROW_EXPAND(TROWEXPANDDIV, TERN_TILE_DIV)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMAX, TERN_TILE_MAX)
-TERN_PTO_ROW_EXPAND(TROWEXPANDMIN, TERN_TILE_MIN)
-#undef TERN_PTO_ROW_EXPAND
-
-// dst = src0 op the element of src1's first row in the same column.
-#define TERN_PTO_COLUMN_EXPAND(NAME, OP)                                                           \
-    template <typename D, typename A, typename B, typename... Events>                              \
-    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
-    {                                                                                              \
-        tern_detail::wait_for_but_tiles(events...);                                                \
-        tern_detail::expand_columns(#NAME, dst, src0, src1, OP);                                   \
-        return {};                                                                                 \
-    }
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDADD, TERN_TILE_ADD)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDSUB, TERN_TILE_SUB)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMUL, TERN_TILE_MUL)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDDIV, TERN_TILE_DIV)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMAX, TERN_TILE_MAX)
-TERN_PTO_COLUMN_EXPAND(TCOLEXPANDMIN, TERN_TILE_MIN)
-#undef TERN_PTO_COLUMN_EXPAND
+TERN_PTO_EXPAND(TROWEXPANDADD, expand_rows, TERN_TILE_ADD)
+TERN_PTO_EXPAND(TROWEXPANDSUB, expand_rows, TERN_TILE_SUB)
+TERN_PTO_EXPAND(TROWEXPANDMUL, expand_rows, TERN_TILE_MUL)
+TERN_PTO_EXPAND(TROWEXPANDDIV, expand_rows, TERN_TILE_DIV)
+TERN_PTO_EXPAND(TROWEXPANDMAX, expand_rows, TERN_TILE_MAX)
+TERN_PTO_EXPAND(TROWEXPANDMIN, expand_rows, TERN_TILE_MIN)
+TERN_PTO_EXPAND(TCOLEXPANDADD, expand_columns, TERN_TILE_ADD)
+TERN_PTO_EXPAND(TCOLEXPANDSUB, expand_columns, TERN_TILE_SUB)
+TERN_PTO_EXPAND(TCOLEXPANDMUL, expand_columns, TERN_TILE_MUL)
+TERN_PTO_EXPAND(TCOLEXPANDDIV, expand_columns, TERN_TILE_DIV)
+TERN_PTO_EXPAND(TCOLEXPANDMAX, expand_columns, TERN_TILE_MAX)
+TERN_PTO_EXPAND(TCOLEXPANDMIN, expand_columns, TERN_TILE_MIN)
+#undef TERN_PTO_EXPAND
 
 // dst = exp(the same difference): rounded in between, as two instructions do it.
 #define TERN_PTO_EXP_OF(NAME, DIFFERENCE)                                                          \
