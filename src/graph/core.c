@@ -17,6 +17,7 @@
 #include "graph/run.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "isa/cluster.h"
 #include "isa/fault.h"
 #include "isa/signal.h"
 #include "base/thread.h"
@@ -163,9 +164,15 @@ static struct tern__task *run_given(struct tern__core *core)
     tern_kernel kernel =
         task->core == TERN_CORE_MIX ? task->more->mix[core->given_slot] : task->kernel;
     tern__poke(&core->state, TERN__CORE_BUSY);
-    return run_kernel(core, task, kernel, core->given_block, core->given_slot)
-               ? tern__run_call_ended(core->chip, task, core)
-               : NULL;
+    struct tern__cluster *cluster = core->given_cluster;
+    if (cluster != NULL) {
+        tern__cluster_enter(cluster, core->given_slot);
+    }
+    bool ended = run_kernel(core, task, kernel, core->given_block, core->given_slot);
+    if (cluster != NULL) {
+        tern__cluster_leave();
+    }
+    return ended ? tern__run_call_ended(core->chip, task, core) : NULL;
 }
 
 // Where a graph is whole, the host's thread sleeps until it has run; an orchestration takes its
@@ -351,7 +358,11 @@ int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count)
     cores->aiv_count = aiv_count;
     cores->cpus = tern__cpus_allowed();
     cores->list = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores->list);
-    if (cores->list == NULL) {
+    cores->clusters = tern__clusters_make(tern__cores_clusters(cores));
+    if (cores->list == NULL || cores->clusters == NULL) {
+        free(cores->list);
+        cores->list = NULL;
+        tern__cores_forget(cores);
         return tern__fail(TERN_ERR_MEMORY, "no memory for a chip of %zu cores", count);
     }
     memset(cores->list, 0, count * sizeof *cores->list);
@@ -398,4 +409,6 @@ void tern__cores_forget(struct tern__cores *cores)
     }
     free(cores->list);
     cores->list = NULL;
+    tern__clusters_free(cores->clusters, tern__cores_clusters(cores));
+    cores->clusters = NULL;
 }

@@ -22,6 +22,7 @@
 #include "graph/kernel.h"
 #include "graph/ready.h"
 #include "graph/task.h"
+#include "isa/cluster.h"
 #include "sync/job.h"
 
 enum tern__core_state { TERN__CORE_BUSY, TERN__CORE_IDLE, TERN__CORE_HELD, TERN__CORE_GIVEN };
@@ -32,6 +33,7 @@ struct tern__core {
     // Of GIVEN, and under the lock of gang.c.
     struct tern__task *given;
     int given_block, given_slot;
+    struct tern__cluster *given_cluster; // NULL: of a task that is not mixed
     struct tern__task *held_for;
 
     alignas(TERN_CACHE_LINE) _Atomic(struct tern__task *) running; // for reports
@@ -62,6 +64,7 @@ struct tern__cores {
     int aiv_count;
     int cpus;                  // this process may use, when they were started
     struct tern__core *list;   // AIC first
+    struct tern__cluster *clusters;
     _Atomic uint32_t stopping; // their threads end when they are idle
     alignas(TERN_CACHE_LINE) _Atomic(struct tern__ready *) ready[2];
     alignas(TERN_CACHE_LINE) _Atomic uint64_t idle[2][TERN__IDLE_WORDS]; // bits of cores that wait

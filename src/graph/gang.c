@@ -58,9 +58,11 @@ static void let_go(struct tern__core *core)
     tern__bell_ring(&core->bell);
 }
 
-static void give(struct tern__core *core, struct tern__task *task, int block, int slot)
+static void give(struct tern__core *core, struct tern__task *task, int block, int slot,
+                 struct tern__cluster *cluster)
 {
     core->held_for = NULL;
+    core->given_cluster = cluster;
     core->given = task;
     core->given_block = block;
     core->given_slot = slot;
@@ -99,8 +101,16 @@ static void give_unit(struct tern__cores *cores, struct tern__task *task, int un
     struct tern__core *found[3];
     int slots[3];
     int count = cores_of(cores, task, unit, found, slots);
+    struct tern__cluster *cluster = NULL;
+    if (task->core == TERN_CORE_MIX) {
+        uint32_t lanes = 0;
+        for (int i = 0; i < count; i++) {
+            lanes |= 1u << slots[i];
+        }
+        cluster = tern__cluster_begin(cores->clusters, unit, lanes);
+    }
     for (int i = 0; i < count; i++) {
-        give(found[i], task, block, slots[i]);
+        give(found[i], task, block, slots[i], cluster);
     }
 }
 

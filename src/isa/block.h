@@ -9,6 +9,8 @@
 #include "sync/bell.h"
 #include "tern/block.h"
 
+struct tern__cluster;
+
 // Where the blocks of a kernel meet.
 struct tern__block_meeting {
     _Atomic uint32_t arrived; // counts up
@@ -20,6 +22,8 @@ struct tern__block {
     const char *kernel;     // NULL: the thread runs no block
     _Atomic uint32_t waits; // sleeps until there is a signal
     struct tern__block_meeting *meeting;
+    struct tern__cluster *cluster; // of a block of a mixed task; else NULL
+    int lane;                      // there: 0 the AIC, 1 and 2 the AIV
     int noted;    // status of the first note; TERN_OK: none
     char *note;   // its sentence, of malloc; NULL: none, or there was no memory
     char *memory; // all buffers, one after the other; mapped when first asked for
