@@ -26,7 +26,10 @@ typedef enum tern_cluster_mode {
                              // for the AIC when all of them have set it
 } tern_cluster_mode;
 
-// How many AIV kernels the caller's block has. 0 outside of a mixed task.
+// Which kernel of the block the caller is: 0 the AIC, 1 and 2 the AIV. -1 outside of a mixed task.
+TERN_API int tern_cluster_lane(void);
+
+// How many AIV kernels the block has. 0 outside of a mixed task.
 TERN_API int tern_cluster_vectors(void);
 
 // Flags count up, each for itself: a wait takes 1 away, and waits until it can. The stores of the
@@ -39,6 +42,9 @@ TERN_CALL int tern_cluster_wait(int flag);
 // counted so far. A counter only grows.
 TERN_CALL int tern_cluster_post(int counter, uint32_t entries);
 TERN_CALL int tern_cluster_await(int counter, uint32_t entries);
+
+// What the caller itself has counted. 0 for what is no counter, and outside of a mixed task.
+TERN_API uint32_t tern_cluster_posted(int counter);
 
 // Memory for slots that all kernels of the block get at one address, by a number in the range of
 // counters: who asks first gives its size, others may ask for no more. Aligned to 64 bytes; not

@@ -29,6 +29,7 @@
 // The chip: tasks on its cores, kernels on its blocks, and a record of when each ran.
 #include "tern/block.h"
 #include "tern/cluster.h"
+#include "tern/fifo.h"
 #include "tern/graph.h"
 #include "tern/node.h"
 #include "tern/region.h"

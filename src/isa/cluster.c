@@ -35,6 +35,12 @@ void tern__cluster_leave(void)
     tern__flag_add(&cluster->users, UINT32_MAX); // partner: tern__cluster_begin
 }
 
+int tern_cluster_lane(void)
+{
+    const struct tern__block *here = tern__block_here();
+    return here->cluster != NULL ? here->lane : -1;
+}
+
 int tern_cluster_vectors(void)
 {
     const struct tern__cluster *cluster = tern__block_here()->cluster;
@@ -273,6 +279,14 @@ static int post(int counter, uint32_t entries)
 int tern_cluster_post(int counter, uint32_t entries)
 {
     return TERN__CALL(post(counter, entries));
+}
+
+uint32_t tern_cluster_posted(int counter)
+{
+    const struct tern__block *here = tern__block_here();
+    return here->cluster != NULL && counter >= 0 && counter < TERN_CLUSTER_COUNTERS
+               ? tern__peek(&here->cluster->lane[here->lane].posted[counter])
+               : 0;
 }
 
 static int await_counter(int counter, uint32_t entries)
