@@ -9,6 +9,7 @@
 #define TERN_FACES_KERNEL_OPERATOR_H
 
 #include "tern/block.h"
+#include "tern/cluster.h"
 #include "tern/status.h"
 
 #ifdef __cplusplus // nothing here is for C
@@ -81,13 +82,15 @@ inline int64_t GetBlockNum()
 {
     return tern_block_count();
 }
+// Of a vector core which one of its cluster it is, and of how many.
 inline int64_t GetSubBlockIdx()
 {
-    return 0;
+    return tern_cluster_lane() == 2 ? 1 : 0;
 }
 inline int64_t GetSubBlockNum()
 {
-    return 1;
+    int vectors = tern_cluster_vectors();
+    return vectors > 0 ? vectors : 1;
 }
 
 // Returns when all blocks of the kernel have come here. A block that fails, or does not come in
@@ -103,6 +106,20 @@ template <bool isAIVOnly = true> inline void SyncAll()
     }
 #endif
 }
+
+#if __cplusplus >= 201703L
+// Flags between the cores of a cluster: mode 1 between the vector cores, 2 between the cube core
+// and these. Of kernels of mixed tasks (docs/graph.md).
+template <uint8_t modeId, pipe_t pipe> inline void CrossCoreSetFlag(uint16_t flagId)
+{
+    pto::tern_detail::check("CrossCoreSetFlag",
+                            tern_cluster_set(flagId, static_cast<tern_cluster_mode>(modeId)));
+}
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S> inline void CrossCoreWaitFlag(uint16_t flagId)
+{
+    pto::tern_detail::check("CrossCoreWaitFlag", tern_cluster_wait(flagId));
+}
+#endif
 
 } // namespace AscendC
 

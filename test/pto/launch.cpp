@@ -164,7 +164,8 @@ void Arguments()
 __global__ AICORE void BlocksKernel(__gm__ int32_t *out)
 {
     int64_t index = get_block_idx();
-    CHECK(block_idx == index && get_block_num() == 7 && get_subblockid() == 0);
+    CHECK(block_idx == index && get_block_num() == 7 && get_subblockid() == 0 &&
+          get_subblockdim() == 1);
     Tile<TileType::Vec, int32_t, 1, 64> mine; // each block has memory of its own
     TASSIGN(mine, 0x40);
     TEXPANDS(mine, int32_t(index));
@@ -293,6 +294,20 @@ __global__ AICORE void ThrowKernel(int what)
     what == 0 ? throw std::runtime_error("of the kernel") : throw 7;
 }
 
+// No other core works for the same block.
+__global__ AICORE void LonelyKernel(bool flags)
+{
+    using Pipe = TPipe<0, Direction::DIR_V2C, 1024, 2>;
+    using Pushed = Tile<TileType::Vec, int32_t, 8, 8>;
+    Pipe pipe(nullptr, 0x0, 0x0);
+    Pushed tile;
+    TASSIGN(tile, 0x0);
+    if (flags) {
+        wait_flag_dev(3);
+    }
+    TPUSH<Pipe, Pushed, TileSplitAxis::TILE_NO_SPLIT>(pipe, tile);
+}
+
 // A kernel that fails is told of where its stream is waited for; then the stream works again.
 void Failures()
 {
@@ -301,6 +316,10 @@ void Failures()
     ExpectRefusal("the kernel threw: of the kernel");
     ThrowKernel<<<1, nullptr, job.stream>>>(1);
     ExpectRefusal("what is no std::exception");
+    LonelyKernel<<<1, nullptr, job.stream>>>(false);
+    ExpectRefusal("TPUSH: tern_fifo_push: the caller is no kernel of a mixed task");
+    LonelyKernel<<<1, nullptr, job.stream>>>(true);
+    ExpectRefusal("wait_flag_dev: tern_cluster_wait: the caller is no kernel of a mixed task");
     EXPECT(Window<int32_t>()[0], 0);
     AddKernel<<<1, nullptr, job.stream>>>(Window<int32_t>(), 1);
     Sync();

@@ -5,6 +5,7 @@
 //     host CASE march|april ORCHESTRATION.so FUNCTION CLUSTERS ID=KERNEL.so…
 #include "pto_runtime_c_api.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -315,6 +316,34 @@ void blocks_case(Program &program)
     expect(first[0] == 5, "a task that completes later: " + std::to_string(first[0]));
 }
 
+// The same by each of six ways.
+void pipes_case(Program &program)
+{
+    constexpr uint32_t side = 64, steps = 5, blocks = 3, ways = 6;
+    constexpr size_t tile = side * side, tiles = blocks * steps;
+    Floats a = random_floats(tiles * tile, 21), b = random_floats(tile, 22);
+    Floats d = random_floats(tile, 23), products(ways * tiles * tile), wanted(ways * tiles * tile);
+    Floats workspace(blocks * 2 * steps * tile);
+    for (size_t i = 0; i < tiles; i++) {
+        Floats product(tile);
+        multiply(&a[i * tile], b.data(), product.data(), side);
+        for (float &one : product) {
+            one *= 2;
+        }
+        multiply(product.data(), d.data(), &wanted[i * tile], side);
+    }
+    for (size_t way = 1; way < ways; way++) {
+        std::copy_n(wanted.begin(), tiles * tile, wanted.begin() + way * tiles * tile);
+    }
+    int status = program.run({{&a, in, {tiles, side, side}},
+                              {&b, in, {side, side}},
+                              {&d, in, {side, side}},
+                              {&products, inout, {ways * tiles, side, side}},
+                              {&workspace, inout, {blocks * 2 * steps, side, side}}});
+    expect(status == 0, "pipes: status " + std::to_string(status));
+    expect_all(products, wanted, 1e-4, "out");
+}
+
 void order_case(Program &program)
 {
     Floats x(16), y(16), z(16);
@@ -440,6 +469,7 @@ int main(int argc, char **argv)
         {"bgemm", [&] { bgemm_case(program); }},
         {"alternating", [&] { alternating_case(program); }},
         {"mixed", [&] { mixed_case(program); }},
+        {"pipes", [&] { pipes_case(program); }},
         {"blocks", [&] { blocks_case(program); }},
         {"order", [&] { order_case(program); }},
         {"predicate", [&] { predicate_case(program); }},

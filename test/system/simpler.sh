@@ -51,6 +51,8 @@ jobs_of() {
     for slot in 0 1 2; do
         job april/tensormap_and_ringbuffer "aprilt_blocks$slot" tensors/blocks.cpp "-DSLOT=$slot"
     done
+    job april/tensormap_and_ringbuffer aprilt_cube tensors/pipes.cpp -D__DAV_CUBE__
+    job april/tensormap_and_ringbuffer aprilt_vector tensors/pipes.cpp -D__DAV_VEC__
     for source in slow copy; do
         job tensormap_and_ringbuffer "t_$source" "tensors/$source.cpp"
     done
@@ -105,7 +107,7 @@ fatal() {
     launcher=()
 }
 runs_all() {
-    local compiler=$1 april
+    local compiler=$1 april clusters
     local pointers=(p_add p_add_scalar p_mul)
     for case in vector42 vector42twice; do
         runs $case march host_build_graph.vector build_vector 3 "${pointers[@]}"
@@ -136,6 +138,9 @@ runs_all() {
         aprilt_matmul128 aprilt_add aprilt_add3 aprilt_mul aprilt_mul3 aprilt_mul6
     runs blocks april april_tensormap_and_ringbuffer.blocks - 3 \
         aprilt_blocks0 aprilt_blocks1 aprilt_blocks2 aprilt_late aprilt_counts
+    for clusters in 1 3; do
+        runs pipes april april_tensormap_and_ringbuffer.pipes - $clusters aprilt_cube aprilt_vector
+    done
     launcher=("$tern" run -n 2)
     runs peers april april_tensormap_and_ringbuffer.peers - 1 aprilt_late aprilt_counts aprilt_copy
     launcher=()

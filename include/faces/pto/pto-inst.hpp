@@ -22,14 +22,6 @@ inline int64_t get_block_num()
 {
     return tern_block_count();
 }
-inline int64_t get_subblockid()
-{
-    return 0;
-}
-inline int64_t get_subblockdim()
-{
-    return 1;
-}
 
 namespace pto::tern_detail
 {
@@ -441,6 +433,7 @@ PTO_INST void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
 #include "pto/common/event.hpp"
 #include "pto/tern/combine.hpp"
 #include "pto/tern/cube.hpp"
+#include "pto/tern/fifo.hpp"
 #include "pto/tern/masks.hpp"
 #include "pto/tern/places.hpp"
 #include "pto/tern/scalar.hpp"
