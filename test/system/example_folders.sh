@@ -26,6 +26,7 @@ runtimes=(host_build_graph aicpu_build_graph tensormap_and_ringbuffer)
 several=(treduce_distributed allreduce/{onephase,twophase,ring,bidirectional_ring} all_gather
     reduce_scatter broadcast all_to_all ffn_tp ep_dispatch_combine)
 single=(vector_example scalar_example bgemm)
+own_single=mixed_ffn # a single chip, of one runtime
 # Of one runtime, which the folder names itself: run where host_build_graph is asked for.
 folders_of() {
     echo "${several[@]}"
@@ -95,6 +96,7 @@ first_jobs() {
             job "$folder.$runtime" "$folders" "$folder" "$runtime" \
                 "$([ "$folder" = bgemm ] || echo --all)" --rounds 2
         done
+        [ "$runtime" != host_build_graph ] || job $own_single "$folders" $own_single "$runtime" --rounds 3
     done
 }
 # All numbers on one runtime: what odd ones and many ranks may break is in kernels, which are the same
@@ -130,6 +132,7 @@ all_pass() {
     first_jobs "${runtimes[0]}" | by_command
     first_jobs "${runtimes[@]:1}" | in_one_go
     other_jobs | in_one_go
+    passes $own_single
     for runtime in "${runtimes[@]}"; do
         verified "ibing.$runtime" 2
         for folder in "${single[@]}"; do
@@ -188,6 +191,7 @@ wrong_kernels=(
     'vector_example|kernels/aiv/mul.cpp|s/TMUL/TADD/||f[0]: got 13.0, expected 42.0'
     'bgemm|kernels/orchestration/host_build_graph.cpp|s/tile(1, k, n)/tile(1, n, k)/||C[0]: got -10.5, expected 31.75'
     'scalar_example|kernels/aiv/scale.cpp|s/TADDS/TSUBS/||out[0]: got -3.0, expected 3.0'
+    'mixed_ffn|kernels/mix/ffn.cpp|s/TRELU(positive, half)/TABS(positive, half)/||y[0]: got -308.0, expected -156.0'
 )
 wrong_goldens=(
     'treduce_distributed|golden.py|s/50 \* n/51 * n/|rank 0 output — 256/256|rank 0 output[0]: got 300.0, expected 306.0'
@@ -202,6 +206,7 @@ wrong_goldens=(
     'vector_example|golden.py|s/(c + 1)/(c + 3)/||f[0]: got 42.0, expected 56.0'
     'bgemm|golden.py|s/@ whole(tensors\["B"\])/@ whole(tensors["B"]).T/||C[0]: got 31.75, expected 1.5'
     'scalar_example|golden.py|s/+ params\["shift"\]/- params["shift"]/||out[0]: got 3.0, expected -3.0'
+    'mixed_ffn|golden.py|s/np.maximum(x @ w1, 0)/np.maximum(x @ w1, 1)/||y[0]: got -156.0, expected -308.0'
 )
 # TREE LINE...: a copy of the folders that has these changes. $kernels says whose kernels run. What
 # is not changed is a link, so orchestrations that configs look for beside themselves come from the
@@ -238,14 +243,14 @@ checked_jobs() {
         job "checked.$(name_of "$folder")" "$folders" "$folder" host_build_graph --nranks 3 --rounds 2
     done
     job checked.ibing "$folders" $for_two host_build_graph --rounds 2
-    for folder in "${single[@]}"; do
+    for folder in "${single[@]}" $own_single; do
         job "checked.$folder" "$folders" "$folder" host_build_graph
     done
 }
 nothing_works_by_luck() {
     local folder
     checked_jobs | TERN_ISA_CHECK=1 in_one_go
-    for folder in $(folders_of host_build_graph) "${single[@]}"; do
+    for folder in $(folders_of host_build_graph) "${single[@]}" $own_single; do
         passes "checked.$(name_of "$folder")"
     done
     verified checked.ibing 2
