@@ -151,12 +151,17 @@ static void restore(void)
     }
 }
 
-// A program that lets go of the library keeps its process.
+// A program that lets go of the library keeps its process. Who has the lock, another thread while
+// the process ends, or one that a fork has left behind, may keep it: the process is over.
 __attribute__((destructor)) static void restore_all(void)
 {
+    if (pthread_mutex_trylock(&lock) != 0) {
+        return;
+    }
     if (watched > 0) {
         restore();
     }
+    pthread_mutex_unlock(&lock);
 }
 
 void tern__fault_unwatch(tern__fault_say *say)

@@ -213,18 +213,20 @@ static int split_survivor(int rank, const struct ranks *ranks, void *arg)
     CHECK(fine(ranks_join(rank, ranks, 0, &comm)));
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
     CHECK(fine(tern_comm_split(comm, rank == 2 ? -1 : 0, 0, &part)));
-    if (rank == 2) {
+    if (rank == 2) { // when both wait
+        CHECK(fine(tern_signal_wait(window, 4, TERN_CMP_GE, 2, 15000 * MS)));
         sleep_ns(50 * MS);
         raise(SIGKILL);
     }
     tern_chip *chip;
     tern_graph *graph;
-    tern_chip_options options = {.timeout_ns = 4000 * MS};
+    tern_chip_options options = {.timeout_ns = 12000 * MS};
     CHECK(fine(tern_chip_create(part, &options, &chip)));
     CHECK(fine(tern_graph_create(&graph)));
     int task = add_task(graph, "waits", do_nothing, TERN_CORE_AIC, 0, 0);
     CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
     CHECK(fine(tern_chip_launch(chip, graph)));
+    CHECK(fine(tern_signal_notify(window, 2, 4, 1, TERN_NOTIFY_ADD)));
     CHECK(says_died(tern_chip_synchronize(chip), 2));
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
