@@ -4,9 +4,10 @@
 // time. What is here belongs to one block: it begins with zeros, and what is left at the end is
 // forgotten. Called by these kernels, each on its own core; anywhere else TERN_ERR_STATE.
 //
-// A wait ends with TERN_ERR_KERNEL when a kernel that it waits for has ended, and with
-// TERN_ERR_TIMEOUT after TERN_TIMEOUT seconds (60). What the others wrote before is visible after
-// it. The chip's names: AscendC's CrossCoreSetFlag and CrossCoreWaitFlag, and TPipe of the PTO ISA.
+// A wait ends with TERN_ERR_KERNEL when a kernel that it waits for has ended, or when all of the
+// block wait here for each other, and with TERN_ERR_TIMEOUT after TERN_TIMEOUT seconds (60). What
+// the others wrote before is visible after it. The chip's names: AscendC's CrossCoreSetFlag and
+// CrossCoreWaitFlag, and TPipe of the PTO ISA.
 #ifndef TERN_CLUSTER_H
 #define TERN_CLUSTER_H
 

@@ -67,15 +67,49 @@ struct side {
     const _Atomic uint32_t *words[TERN__CLUSTER_LANES]; // NULL: of another lane
 };
 
+enum { FLAG, COUNTER };
+static const char *const kind_names[] = {"flag", "counter"};
+
 struct cluster_wait {
     const struct tern__cluster *cluster;
     uint32_t lane;
     struct side sides[2]; // whose counts are added
     uint32_t wanted;
-    const char *what; // "flag", "counter"
-    int number;
+    int kind, number;
     bool hopeless;
 };
+
+// The words of these lanes that are so far behind the beginning of a lane.
+static struct side side_of(const struct tern__cluster *cluster, uint32_t lanes, size_t offset)
+{
+    struct side side = {{NULL}};
+    for (int lane = 0; lane < TERN__CLUSTER_LANES; lane++) {
+        if ((cluster->lanes & lanes & 1u << lane) != 0) {
+            const char *begin = (const char *)&cluster->lane[lane];
+            side.words[lane] = (const _Atomic uint32_t *)(const void *)(begin + offset);
+        }
+    }
+    return side;
+}
+
+static struct cluster_wait wait_of(const struct tern__cluster *cluster, uint32_t lane, int kind,
+                                   int number, uint32_t wanted)
+{
+    uint32_t others = lane == 0 ? 6u : 1u, vectors = lane == 0 ? 0u : 6u;
+    size_t word = (size_t)number * sizeof(uint32_t);
+    struct cluster_wait awaited = {
+        .cluster = cluster, .lane = lane, .wanted = wanted, .kind = kind, .number = number};
+    if (kind == FLAG) {
+        awaited.sides[0] =
+            side_of(cluster, others, offsetof(struct tern__cluster_lane, set) + word);
+        awaited.sides[1] =
+            side_of(cluster, vectors, offsetof(struct tern__cluster_lane, met) + word);
+    } else {
+        awaited.sides[0] =
+            side_of(cluster, others, offsetof(struct tern__cluster_lane, posted) + word);
+    }
+    return awaited;
+}
 
 static bool is_in(const struct cluster_wait *awaited, int lane)
 {
@@ -153,56 +187,107 @@ static void describe(const struct cluster_wait *awaited, char *text, size_t size
     }
 }
 
-static int await(const char *call, struct cluster_wait *awaited)
+// In one word: what is wanted, the number, the kind, and which wait this is, so that no two are
+// the same.
+static uint64_t word_of(const struct cluster_wait *awaited, uint32_t waits)
+{
+    return UINT64_C(1) << 63 | (uint64_t)(waits & 0xffffff) << 39 | (uint64_t)awaited->kind << 38 |
+           (uint64_t)awaited->number << 32 | awaited->wanted;
+}
+
+static struct cluster_wait wait_in(const struct tern__cluster *cluster, uint32_t lane,
+                                   uint64_t word)
+{
+    return wait_of(cluster, lane, (int)(word >> 38 & 1), (int)(word >> 32 & 0x3f), (uint32_t)word);
+}
+
+// Whether all kernels that have not ended wait, each for what the others do not count meanwhile:
+// all have waited from before the look at what is counted until after it.
+static bool is_circle(const struct tern__cluster *cluster)
+{
+    uint64_t words[TERN__CLUSTER_LANES];
+    uint32_t ended = tern__flag_load(&cluster->ended);
+    uint32_t live = cluster->lanes & ~ended;
+    for (uint32_t lane = 0; lane < TERN__CLUSTER_LANES; lane++) {
+        words[lane] = (live >> lane & 1) != 0 ? atomic_load(&cluster->lane[lane].awaits) : 1;
+        if (words[lane] == 0) {
+            return false;
+        }
+    }
+    for (uint32_t lane = 0; lane < TERN__CLUSTER_LANES; lane++) {
+        if ((live >> lane & 1) != 0) {
+            struct cluster_wait awaited = wait_in(cluster, lane, words[lane]);
+            if (counted(&awaited) >= awaited.wanted) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t lane = 0; lane < TERN__CLUSTER_LANES; lane++) {
+        if ((live >> lane & 1) != 0 && atomic_load(&cluster->lane[lane].awaits) != words[lane]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int fail_wait(const char *call, const struct cluster_wait *awaited, int status,
+                     const char *how_long, const char *why)
 {
     const struct tern__block *here = tern__block_here();
+    char text[200];
+    describe(awaited, text, sizeof text);
+    return tern__fail(status,
+                      "%s: %s of block %d of '%s' waits %s until %s %d has come to %u: %s%s", call,
+                      lane_names[here->lane], here->index, here->kernel, how_long,
+                      kind_names[awaited->kind], awaited->number, awaited->wanted, text, why);
+}
+
+struct climb {
+    struct cluster_wait *awaited;
+    const char *call;
+};
+
+static bool is_climb_over(void *arg)
+{
+    return is_over(((struct climb *)arg)->awaited);
+}
+
+static int is_broken(void *arg, bool deep)
+{
+    const struct climb *climb = arg;
+    (void)deep;
+    return is_circle(climb->awaited->cluster)
+               ? fail_wait(climb->call, climb->awaited, TERN_ERR_KERNEL, "for ever",
+                           "; all kernels of the block wait for each other")
+               : TERN_OK;
+}
+
+static int await(const char *call, struct cluster_wait *awaited)
+{
     if (is_over(awaited) && !awaited->hopeless) {
         return TERN_OK;
     }
+    struct tern__cluster *cluster = tern__block_here()->cluster;
+    struct tern__cluster_lane *own = &cluster->lane[awaited->lane];
     struct tern__ladder ladder = tern__ladder_for(INT_MAX, 1);
-    struct tern__wait wait = {.bell = &here->cluster->bell,
+    struct tern__wait wait = {.bell = &cluster->bell,
                               .ladder = &ladder,
-                              .holds = is_over,
-                              .broken = tern__never_broken,
-                              .arg = awaited};
+                              .holds = is_climb_over,
+                              .broken = is_broken,
+                              .arg = &(struct climb){awaited, call}};
     TERN_TRY(tern__timeout_option(0, &wait.timeout_ns));
+    tern__poke(&cluster->used, 1);
+    atomic_store(&own->awaits, word_of(awaited, own->waits++)); // partner: is_circle
     int status = tern__ladder_climb(&wait);
-    if (status == TERN_OK && !awaited->hopeless) {
-        return TERN_OK;
-    }
-    if (status != TERN_OK && status != TERN_ERR_TIMEOUT) {
-        return status;
-    }
-    char text[200], after[40] = "for ever";
-    describe(awaited, text, sizeof text);
+    atomic_store(&own->awaits, 0);
     if (status == TERN_ERR_TIMEOUT) {
-        snprintf(after, sizeof after, "since %.3g s", (double)wait.timeout_ns * 1e-9);
+        char since[40];
+        snprintf(since, sizeof since, "since %.3g s", (double)wait.timeout_ns * 1e-9);
+        return fail_wait(call, awaited, status, since, "");
     }
-    return tern__fail(status == TERN_OK ? TERN_ERR_KERNEL : status,
-                      "%s: %s of block %d of '%s' waits %s until %s %d has come to %u: %s", call,
-                      lane_names[here->lane], here->index, here->kernel, after, awaited->what,
-                      awaited->number, awaited->wanted, text);
-}
-
-// The words of these lanes, each at the place that `word` has in the caller's.
-static struct side side_of(const struct tern__block *here, uint32_t lanes,
-                           const _Atomic uint32_t *word)
-{
-    struct side side = {{NULL}};
-    const struct tern__cluster_lane *own = &here->cluster->lane[here->lane];
-    size_t offset = (size_t)((const char *)word - (const char *)own);
-    for (int lane = 0; lane < TERN__CLUSTER_LANES; lane++) {
-        if ((lanes >> lane & 1) != 0) {
-            const char *begin = (const char *)&here->cluster->lane[lane];
-            side.words[lane] = (const _Atomic uint32_t *)(const void *)(begin + offset);
-        }
-    }
-    return side;
-}
-
-static uint32_t others_of(const struct tern__block *here)
-{
-    return here->cluster->lanes & (here->lane == 0 ? 6u : 1u);
+    return status == TERN_OK && awaited->hopeless
+               ? fail_wait(call, awaited, TERN_ERR_KERNEL, "for ever", "")
+               : status;
 }
 
 // What the caller has stored is there before the word.
@@ -244,17 +329,11 @@ static int wait_flag(int flag)
     TERN_TRY(tern__cluster_check(call, "flag", flag, TERN_CLUSTER_FLAGS));
     const struct tern__block *here = tern__block_here();
     struct tern__cluster_lane *own = &here->cluster->lane[here->lane];
-    struct cluster_wait awaited = {
-        .cluster = here->cluster,
-        .lane = (uint32_t)here->lane,
-        .sides = {side_of(here, others_of(here), &own->set[flag]),
-                  side_of(here, here->lane != 0 ? here->cluster->lanes & 6u : 0, &own->met[flag])},
-        .wanted = own->waited[flag] + 1,
-        .what = "flag",
-        .number = flag};
-    tern__poke(&here->cluster->used, 1);
+    struct cluster_wait awaited =
+        wait_of(here->cluster, (uint32_t)here->lane, FLAG, flag, own->waited[flag] + 1);
     TERN_TRY(await(call, &awaited));
     own->waited[flag]++;
+    tern__poke(&here->cluster->used, 1);
     return TERN_OK;
 }
 
@@ -294,13 +373,8 @@ static int await_counter(int counter, uint32_t entries)
     const char *call = "tern_cluster_await";
     TERN_TRY(tern__cluster_check(call, "counter", counter, TERN_CLUSTER_COUNTERS));
     const struct tern__block *here = tern__block_here();
-    const struct tern__cluster_lane *own = &here->cluster->lane[here->lane];
-    struct cluster_wait awaited = {.cluster = here->cluster,
-                                   .lane = (uint32_t)here->lane,
-                                   .sides = {side_of(here, others_of(here), &own->posted[counter])},
-                                   .wanted = entries,
-                                   .what = "counter",
-                                   .number = counter};
+    struct cluster_wait awaited =
+        wait_of(here->cluster, (uint32_t)here->lane, COUNTER, counter, entries);
     return await(call, &awaited);
 }
 

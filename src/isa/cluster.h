@@ -14,11 +14,13 @@
 
 enum { TERN__CLUSTER_LANES = 3, TERN__CLUSTERS_EACH = 2 };
 
-// Of one kernel: 0 the AIC, 1 and 2 the AIV. All but `waited` are read by the others.
+// Of one kernel: 0 the AIC, 1 and 2 the AIV. All but the last two are read by the others.
 struct tern__cluster_lane {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t set[TERN_CLUSTER_FLAGS]; // TERN_CLUSTER_ACROSS
     _Atomic uint32_t met[TERN_CLUSTER_FLAGS];                          // TERN_CLUSTER_VECTORS
     _Atomic uint32_t posted[TERN_CLUSTER_COUNTERS];
+    _Atomic uint64_t awaits; // what it waits for, and the how many-th wait that is; 0: nothing
+    uint32_t waits;          // so far
     uint32_t waited[TERN_CLUSTER_FLAGS];
 };
 

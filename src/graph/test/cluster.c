@@ -328,6 +328,21 @@ static void who_has_ended_is_not_waited_for(void **state)
     says_why(wait_for_itself, 6, "has come to 1: the first AIV 0");
 }
 
+static void wait_for_each_other(int64_t *args)
+{
+    (void)args;
+    (void)ok(tern_kernel_slot() == 0 ? tern_cluster_wait(1) : tern_cluster_await(6, 2));
+}
+
+static void a_circle_is_said_at_once(void **state)
+{
+    (void)state;
+    setenv("TERN_TIMEOUT", "25", 1);
+    says_why(wait_for_each_other, 3, "; all kernels of the block wait for each other");
+    says_why(wait_for_each_other, ALL, "; all kernels of the block wait for each other");
+    unsetenv("TERN_TIMEOUT");
+}
+
 // An AIV works for as long as the AIC waits for it.
 static void come_late(int64_t *args)
 {
@@ -404,6 +419,7 @@ int main(void)
         cmocka_unit_test(the_two_vector_cores_meet),
         cmocka_unit_test(counters_fill_a_ring),
         cmocka_unit_test(who_has_ended_is_not_waited_for),
+        cmocka_unit_test(a_circle_is_said_at_once),
         cmocka_unit_test(a_wait_has_a_deadline),
         cmocka_unit_test(bad_arguments_have_sentences),
     };
