@@ -195,7 +195,7 @@ static int begin_and_go_away(tern_comm *comm, void *arg)
         snprintf(last, sizeof last, "rank %d has begun", n - 1);
         // Or whose signal is awaited, and waits itself; or who, on a busy machine, was not done.
         CHECK(status == TERN_OK || kit_mentions(last) ||
-              (n > 2 && (kit_mentions("waits in all_reduce") || kit_mentions(" runs)"))));
+              (n > 2 && (kit_mentions("waits in all_reduce") || kit_mentions("runs"))));
         atomic_fetch_add(away->late, status == TERN_ERR_TIMEOUT);
     }
     if (away->alloc) {
