@@ -265,6 +265,9 @@ static void run_crash(struct crash *crash, int wanted_status)
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
     assert_true(in_time);
+    if (ranks.statuses[0] != wanted_status) {
+        print_message("%s\n", crash->said);
+    }
     assert_int_equal(ranks.statuses[0], wanted_status);
     assert_int_equal(ranks.statuses[1], 0);
     assert_int_equal(ranks.statuses[2], 0);

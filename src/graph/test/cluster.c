@@ -12,7 +12,7 @@
 #include "rings_kit.h"
 #include "tern/cluster.h"
 
-enum { BLOCKS = 20, ROUNDS = 30, SLOTS = 3, ALL = 7 };
+enum { BLOCKS = 8, ROUNDS = 12, SLOTS = 3, ALL = 7 };
 
 // What the kernels of a block hand over to each other.
 struct shared {

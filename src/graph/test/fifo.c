@@ -13,7 +13,7 @@
 #include "tern/cluster.h"
 #include "tern/fifo.h"
 
-enum { ROWS = 6, COLUMNS = 8, ENTRIES = 12, BLOCKS = 5, ALL = 7, MOST_SLOTS = 5 };
+enum { ROWS = 6, COLUMNS = 8, ENTRIES = 8, BLOCKS = 3, ALL = 7, MOST_SLOTS = 5 };
 
 struct job {
     uint32_t lanes;
@@ -213,15 +213,15 @@ static void tiles_go_through_in_their_order(void **state)
     struct job *job = calloc(1, sizeof *job);
     tern_chip *chip = chip_of(3, 6);
     (void)state;
-    for (int i = 0; i < 5 * 64; i++) {
+    for (int i = 0; i < 5 * 16; i++) {
         for (uint32_t slots = 1; slots <= MOST_SLOTS; slots += 2) {
-            *job = (struct job){.lanes = shapes[i / 64].lanes,
-                                .split = shapes[i / 64].split,
+            *job = (struct job){.lanes = shapes[i / 16].lanes,
+                                .split = shapes[i / 16].split,
                                 .to_vectors = i % 2 != 0,
                                 .own_memory = i / 2 % 2 != 0,
                                 .by_hand = i / 4 % 2 != 0,
                                 .twice = i / 8 % 2 != 0,
-                                .slowly = i / 16 % 4 == 0 && slots == 3,
+                                .slowly = i % 5 == 0 && slots == 3,
                                 .slots = slots,
                                 .dtype = dtypes[(uint32_t)i % 3]};
             check_job(chip, job);
