@@ -18,6 +18,7 @@ static int counts[SAYERS];                        // of the watchers of each
 static _Atomic(tern__fault_say *) sayers[SAYERS]; // each stays once it has come
 static _Atomic uint32_t asked;                    // a bit for each whose count is not 0
 static struct sigaction before[SIGNALS];
+static bool under[SIGNALS]; // another handler came after ours, and was there when ours was to go
 
 void tern__fault_add(struct tern__fault *fault, const char *words)
 {
@@ -120,6 +121,16 @@ static void on_fault(int number, siginfo_t *info, void *context)
     }
 }
 
+// Whoever came after ours calls it as the one before: with that one before ours, each would call
+// the other for ever.
+static bool is_under_another(int which)
+{
+    struct sigaction now;
+    return under[which] && sigaction(signals[which], NULL, &now) == 0 &&
+           ((now.sa_flags & SA_SIGINFO) != 0 ||
+            (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN));
+}
+
 void tern__fault_watch(tern__fault_say *say)
 {
     pthread_mutex_lock(&lock);
@@ -133,7 +144,10 @@ void tern__fault_watch(tern__fault_say *say)
     for (int i = 0; i < SIGNALS && watched == 0; i++) {
         struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
         sigemptyset(&action.sa_mask);
-        sigaction(signals[i], &action, &before[i]);
+        if (!is_under_another(i)) {
+            sigaction(signals[i], &action, &before[i]);
+            under[i] = false;
+        }
     }
     watched++;
     pthread_mutex_unlock(&lock);
@@ -147,6 +161,8 @@ static void restore(void)
         if (sigaction(signals[i], NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
             now.sa_sigaction == on_fault) {
             sigaction(signals[i], &before[i], NULL);
+        } else {
+            under[i] = true;
         }
     }
 }
