@@ -94,7 +94,8 @@ TERN_CALL int tern_stream_test(tern_stream *stream);
 
 // Events: a point in a stream. Record appends the point; an event that is recorded again means the
 // later one. Wait appends to `stream` that it goes on when the event, as recorded by then, has
-// happened; at once when it never was. Sync and test as those of streams, without failures.
+// happened; at once when it never was. Sync and test as those of streams; what the event's stream
+// had failed with by then is told by sync, each time, and fails a stream that waited for it, too.
 // Elapsed: nanoseconds from when one happened to when the other did; TERN_ERR_STATE when either has
 // not.
 TERN_CALL int tern_event_create(tern_event **event);

@@ -12,6 +12,7 @@
 void tern__stream_point_let_go(struct tern__stream_point *point)
 {
     if (point != NULL && --point->users == 0) {
+        free(point->sentence);
         free(point);
     }
 }
@@ -19,6 +20,7 @@ void tern__stream_point_let_go(struct tern__stream_point *point)
 void tern__event_mean(struct tern_event *event, struct tern__stream_point *point)
 {
     point->users = 1;
+    point->only_orders = event->only_orders;
     tern__stream_point_let_go(event->latest);
     event->latest = point;
 }
@@ -36,9 +38,14 @@ static void pop(struct tern_stream *stream)
 }
 
 // Streams that wait for it go on; returns them, one behind the other.
-static struct tern_stream *happen(struct tern__stream_point *point)
+static struct tern_stream *happen(struct tern__stream_point *point,
+                                  const struct tern_stream *stream)
 {
     struct tern_stream *waiting = point->waiting;
+    if (stream->status != TERN_OK && !point->only_orders) {
+        point->status = stream->status;
+        point->sentence = strdup(stream->sentence);
+    }
     point->happened = true;
     point->happened_ns = tern__now_ns();
     point->waiting = NULL;
@@ -54,10 +61,10 @@ static void append_list(struct tern_stream **list, struct tern_stream *more)
     *list = more;
 }
 
-static void happen_if_any(struct tern__stream_point *point, struct tern_stream **others)
+static void happen_if_any(const struct tern__stream_op *op, struct tern_stream **others)
 {
-    if (point != NULL) {
-        append_list(others, happen(point));
+    if (op->point != NULL) {
+        append_list(others, happen(op->point, op->stream));
     }
 }
 
@@ -70,7 +77,7 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
     }
     switch (op->kind) {
     case TERN__OP_RECORD:
-        happen_if_any(op->point, others);
+        happen_if_any(op, others);
         break;
     case TERN__OP_WAIT:
         if (op->point != NULL && !op->point->happened) {
@@ -79,6 +86,10 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
             op->point->waiting = stream;
             return false;
         }
+        if (op->point != NULL && op->point->status != TERN_OK) { // what follows would be of no use
+            tern__stream_fail(stream, op->point->status, "of the stream of an event: %s",
+                              tern__stream_point_sentence(op->point));
+        }
         break;
     case TERN__OP_KERNEL:
         if (!tern__stream_drops(stream)) {
@@ -86,16 +97,13 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
             if (status == TERN_OK) {
                 return false;
             }
-            if (stream->status == TERN_OK) {
-                stream->status = status;
-                snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s' cannot start: %s",
-                         op->name, tern_last_error());
-            }
+            tern__stream_fail(stream, status, "kernel '%s' cannot start: %s", op->name,
+                              tern_last_error());
         }
         break;
     case TERN__OP_CALL:
         if (tern__stream_drops(stream) && op->dropped == NULL) {
-            happen_if_any(op->point, others);
+            happen_if_any(op, others);
             break;
         }
         op->started = true;
@@ -124,7 +132,7 @@ static void advance(struct tern_stream *stream, struct tern_stream *others)
 static void end(struct tern__stream_op *op)
 {
     struct tern_stream *stream = op->stream, *others = NULL;
-    happen_if_any(op->point, &others);
+    happen_if_any(op, &others);
     pop(stream);
     advance(stream, others);
 }

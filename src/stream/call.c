@@ -64,9 +64,8 @@ static void run(struct tern_stream *stream)
         tern__trace_put(&event);
     }
     tern__device_lock();
-    if (status < 0 && stream->status == TERN_OK) {
-        stream->status = status;
-        snprintf(stream->sentence, sizeof stream->sentence, "%s: %s", op->name, tern_last_error());
+    if (status < 0) {
+        tern__stream_fail(stream, status, "%s: %s", op->name, tern_last_error());
     }
     op->ended(op);
 }

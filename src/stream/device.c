@@ -143,12 +143,8 @@ static int run_block(struct tern__stream_op *op, int index, bool *noted)
 
 static void fail_stream(struct tern__stream_op *op, int block, int status)
 {
-    struct tern_stream *stream = op->stream;
-    if (stream->status == TERN_OK) {
-        stream->status = status;
-        snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s', block %d of %d: %s",
-                 op->name, block, op->blocks, tern_last_error());
-    }
+    tern__stream_fail(op->stream, status, "kernel '%s', block %d of %d: %s", op->name, block,
+                      op->blocks, tern_last_error());
 }
 
 static void end_block(struct tern__stream_op *op, int index, int status, bool noted)

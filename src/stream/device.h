@@ -25,6 +25,9 @@ struct tern__stream_point {
     int users; // the event whose latest it is, operations, and calls that sleep
     bool happened;
     int64_t happened_ns;
+    bool only_orders;            // failures are nothing to who waits for it
+    int status;                  // of what its stream had failed with by then
+    char *sentence;              // of malloc; NULL: none, or there was no memory
     struct tern_stream *waiting; // streams that go on when it happens
     struct tern_stream *stream;  // until it has happened: where it was recorded
 };
@@ -74,6 +77,7 @@ struct tern_event {
     struct tern__handle handle;
     uint64_t number;                   // of the process's events that were waited for; 0: never
     struct tern__stream_point *latest; // NULL: never recorded
+    bool only_orders;                  // points of later records do
 };
 
 // All of what follows under the lock.
@@ -98,8 +102,15 @@ void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op)
 // The event means this from now on.
 void tern__event_mean(struct tern_event *event, struct tern__stream_point *point);
 
+// What its stream had failed with.
+const char *tern__stream_point_sentence(const struct tern__stream_point *point);
+
 // One of its users has gone. NULL is allowed.
 void tern__stream_point_let_go(struct tern__stream_point *point);
+
+// failure.c. The stream has failed, if it had not.
+void tern__stream_fail(struct tern_stream *stream, int status, const char *format, ...)
+    TERN_PRINTF(3, 4);
 
 // Whether what follows is left out: the stream has failed, and does not go on.
 static inline bool tern__stream_drops(const struct tern_stream *stream)

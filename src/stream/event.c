@@ -102,6 +102,33 @@ static bool has_happened(const struct tern__stream_point *point)
     return point == NULL || point->happened;
 }
 
+// Of a point that has happened, or NULL.
+static int failure_of(const char *call, const struct tern__stream_point *point)
+{
+    return point == NULL || point->status == TERN_OK
+               ? TERN_OK
+               : tern__fail(point->status, "%s: the event's stream had failed: %s", call,
+                            tern__stream_point_sentence(point));
+}
+
+int tern__event_failure(const char *call, tern_event *event)
+{
+    TERN_TRY(check_event(call, event));
+    tern__device_lock();
+    int status = failure_of(call, event->latest);
+    tern__device_unlock();
+    return status;
+}
+
+int tern__event_only_orders(tern_event *event)
+{
+    TERN_TRY(check_event("tern__event_only_orders", event));
+    tern__device_lock();
+    event->only_orders = true;
+    tern__device_unlock();
+    return TERN_OK;
+}
+
 static int event_sync(tern_event *event, int64_t timeout_ns)
 {
     const char *call = "tern_event_sync";
@@ -125,6 +152,9 @@ static int event_sync(tern_event *event, int64_t timeout_ns)
         } else {
             tern__device_sleep(deadline);
         }
+    }
+    if (status == TERN_OK) {
+        status = failure_of(call, point);
     }
     tern__stream_point_let_go(point);
     tern__device_unlock();

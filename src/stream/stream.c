@@ -248,6 +248,16 @@ static int sync_locked(const char *call, struct tern_stream *stream, int64_t tim
     return status == TERN_OK ? TERN_OK : tern__fail(status, "%s", stream->sentence);
 }
 
+int tern__stream_failure(tern_stream *stream)
+{
+    TERN_TRY(tern__handle_check("tern__stream_failure", stream, TERN__STREAM));
+    tern__device_lock();
+    int status =
+        stream->status == TERN_OK ? TERN_OK : tern__fail(stream->status, "%s", stream->sentence);
+    tern__device_unlock();
+    return status;
+}
+
 static int stream_sync(const char *call, tern_stream *stream, int64_t timeout_ns)
 {
     bool runs = timeout_ns == TERN_TIMEOUT_DEFAULT;

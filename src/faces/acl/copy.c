@@ -62,12 +62,12 @@ static int check_transfer(const char *call, const struct transfer *transfer, siz
         return tern__fail(TERN_ERR_ARG, "%s: %zu bytes to %p, which has %zu", call, to_bytes,
                           (void *)transfer->to, most);
     }
-    TERN_TRY(tern__acl_memory_check(call, "dst", transfer->to, to_bytes));
+    TERN_TRY(tern__acl_memory_check_use(call, "dst", transfer->to, to_bytes));
     if (fills) {
         return TERN_OK;
     }
     TERN_TRY(extent(call, transfer, transfer->from_pitch, &from_bytes));
-    return tern__acl_memory_check(call, "src", transfer->from, from_bytes);
+    return tern__acl_memory_check_use(call, "src", transfer->from, from_bytes);
 }
 
 // In the order of the stream; NULL: at once.

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/public.h"
 #include "faces/acl/state.h"
+#include "faces/acl/virtual.h"
 #include "tern/memory.h"
 
 enum { ALIGNMENT = 512, ASK_FROM = 1 << 20 };
@@ -96,6 +97,13 @@ int tern__acl_memory_check(const char *call, const char *what, const void *addre
                           what, bytes, address, bytes - room, length);
     }
     return TERN_OK;
+}
+
+int tern__acl_memory_check_use(const char *call, const char *what, const void *address,
+                               size_t bytes)
+{
+    TERN_TRY(tern__acl_memory_check(call, what, address, bytes));
+    return tern__acl_mapped_check(call, what, address, bytes);
 }
 
 // Under the lock.

@@ -25,6 +25,10 @@ bool tern__acl_memory_is_known(const void *address, bool *of_device);
 // block has that the first of them is in.
 int tern__acl_memory_check(const char *call, const char *what, const void *address, size_t bytes);
 
+// The same of bytes that are read or written now: addresses of aclrtReserveMemAddress have memory.
+int tern__acl_memory_check_use(const char *call, const char *what, const void *address,
+                               size_t bytes);
+
 // From now on memory of the calling thread's device is of this job. `comm` is its first
 // communicator; false: no memory to remember it, and nothing has changed.
 bool tern__acl_memory_join(tern_comm *comm);

@@ -68,6 +68,14 @@ static aclError tell(const char *call, int status)
                                                      : ACL_ERROR_RT_AICORE_EXCEPTION);
 }
 
+// The same of what tern_event_sync has returned.
+static aclError tell_event(const char *call, aclrtEvent event, int status)
+{
+    bool failed = status != TERN_OK && status != TERN_ERR_TIMEOUT &&
+                  tern__event_failure(call, event) == status;
+    return failed ? tell(call, status) : tern__acl_error(status);
+}
+
 static aclError destroy_stream(const char *call, aclrtStream stream)
 {
     int status = stream != NULL ? tern__acl_may_wait() : TERN_OK;
@@ -92,6 +100,10 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
     int ended = stream == NULL ? 1 : tern_stream_test(stream);
     if (ended < 0) {
         return tern__acl_error(ended);
+    }
+    int failure = stream == NULL || ended == 0 ? TERN_OK : tern__stream_failure(stream);
+    if (failure != TERN_OK) {
+        return tern__acl_fail(ACL_ERROR_RT_AICORE_EXCEPTION);
     }
     *status = ended != 0 ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     return ACL_SUCCESS;
@@ -188,9 +200,22 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
     // What is appended to the default stream later begins when its caller goes on.
     int64_t limit_ns = tern__stream_event_limit();
-    return tern__acl_error(
-        stream != NULL ? tern_stream_wait_event(stream, event)
-                       : tern_event_sync(event, limit_ns != 0 ? limit_ns : TERN_TIMEOUT_DEFAULT));
+    if (stream != NULL) {
+        return tern__acl_error(tern_stream_wait_event(stream, event));
+    }
+    return tell_event("aclrtStreamWaitEvent", event,
+                      tern_event_sync(event, limit_ns != 0 ? limit_ns : TERN_TIMEOUT_DEFAULT));
+}
+
+// Whether it has happened; or an error, also that of what was before it.
+static aclError has_happened(const char *call, aclrtEvent event, bool *happened)
+{
+    int status = tern_event_test(event);
+    *happened = status == 1;
+    return status < 0 ? tern__acl_error(status)
+           : status == 1 && tern__event_failure(call, event) != TERN_OK
+               ? tern__acl_fail(ACL_ERROR_RT_AICORE_EXCEPTION)
+               : ACL_SUCCESS;
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
@@ -198,12 +223,12 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
     if (status == NULL) {
         return tern__acl_no_pointer("aclrtQueryEvent", "status");
     }
-    int happened = tern_event_test(event);
-    if (happened < 0) {
-        return tern__acl_error(happened);
+    bool happened;
+    aclError error = has_happened("aclrtQueryEvent", event, &happened);
+    if (error == ACL_SUCCESS) {
+        *status = happened ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     }
-    *status = happened != 0 ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-    return ACL_SUCCESS;
+    return error;
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
@@ -211,13 +236,13 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     if (status == NULL) {
         return tern__acl_no_pointer("aclrtQueryEventStatus", "status");
     }
-    int happened = tern_event_test(event);
-    if (happened < 0) {
-        return tern__acl_error(happened);
+    bool happened;
+    aclError error = has_happened("aclrtQueryEventStatus", event, &happened);
+    if (error == ACL_SUCCESS) {
+        *status =
+            happened ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     }
-    *status =
-        happened != 0 ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
-    return ACL_SUCCESS;
+    return error;
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
@@ -239,21 +264,22 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout)
     return ACL_SUCCESS;
 }
 
-static aclError synchronize_event(aclrtEvent event, int32_t timeout_ms)
+static aclError synchronize_event(const char *call, aclrtEvent event, int32_t timeout_ms)
 {
     int status = tern__acl_may_wait();
-    return tern__acl_error(status == TERN_OK ? tern_event_sync(event, tern__acl_timeout(timeout_ms))
-                                             : status);
+    return status == TERN_OK
+               ? tell_event(call, event, tern_event_sync(event, tern__acl_timeout(timeout_ms)))
+               : tern__acl_error(status);
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event)
 {
-    return synchronize_event(event, -1);
+    return synchronize_event("aclrtSynchronizeEvent", event, -1);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeoutMs)
 {
-    return synchronize_event(event, timeoutMs);
+    return synchronize_event("aclrtSynchronizeEventWithTimeout", event, timeoutMs);
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)

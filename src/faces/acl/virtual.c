@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
@@ -206,6 +207,20 @@ aclError aclrtReleaseMemAddress(void *virPtr)
     return ACL_SUCCESS;
 }
 
+// What is allocated and not used yet.
+static uint64_t promised(void)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct piece *at = memory; at != NULL; at = at->next) {
+        struct stat seen;
+        uint64_t used = fstat(at->fd, &seen) == 0 ? (uint64_t)seen.st_blocks * 512 : 0;
+        bytes += used < at->bytes ? at->bytes - used : 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
                              const aclrtPhysicalMemProp *prop, uint64_t flags)
 {
@@ -223,7 +238,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
         return error;
     }
     // Else the system would promise it, and end the process when it is used.
-    bool there = (uint64_t)tern__memory_available() >= size;
+    bool there = (uint64_t)tern__memory_available() >= size + promised();
     errno = ENOMEM;
     struct piece *made = there ? malloc(sizeof *made) : NULL;
     int fd = made != NULL ? memfd_create("tern-acl", MFD_CLOEXEC) : -1;
@@ -284,6 +299,27 @@ bool tern__acl_is_mapped(const void *address)
     bool is = find_around(mapped, (uintptr_t)address, 1) != NULL;
     pthread_mutex_unlock(&lock);
     return is;
+}
+
+int tern__acl_mapped_check(const char *call, const char *what, const void *address, size_t bytes)
+{
+    const uintptr_t begin = (uintptr_t)address;
+    uintptr_t at = begin;
+    pthread_mutex_lock(&lock);
+    if (find_around(reserved, begin, 1) != NULL) {
+        const struct piece *piece;
+        while (at - begin < bytes && (piece = find_around(mapped, at, 1)) != NULL) {
+            at = piece->begin + piece->bytes;
+        }
+    } else {
+        at = begin + bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return at - begin >= bytes
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG,
+                            "%s: %s is %zu bytes at %p, and nothing is mapped %zu behind it", call,
+                            what, bytes, address, (size_t)(at - begin));
 }
 
 // Under the lock; NULL: it can be.

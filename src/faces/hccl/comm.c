@@ -14,6 +14,7 @@
 #include "faces/hccl/form.h"
 #include "faces/hccl/order.h"
 #include "start/root.h"
+#include "stream/more.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
 #include "tern/window.h"
@@ -212,6 +213,9 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
         deadlines.waits_ns = settings->timeout_ns;
     }
     int status = made->form != NULL ? tern_event_create(&made->ended) : TERN_ERR_MEMORY;
+    if (status == TERN_OK) { // a call that fails fails the communicator
+        status = tern__event_only_orders(made->ended);
+    }
     if (status == TERN_OK) {
         status = meet(made, path, settings, &deadlines, &made->comm);
     }

@@ -120,9 +120,9 @@ static HcclResult form_message(const char *call, const struct hccl *comm, const 
                                  comm->rank);
     }
     return tern__hccl_result(
-        tern__public_end(call, tern__acl_memory_check(call, sends ? "sendBuf" : "recvBuf",
-                                                      sends ? coll->in : coll->out,
-                                                      coll->count * element)));
+        tern__public_end(call, tern__acl_memory_check_use(call, sends ? "sendBuf" : "recvBuf",
+                                                          sends ? coll->in : coll->out,
+                                                          coll->count * element)));
 }
 
 // Elements that go into this rank's buffers, if any: those need a place.
@@ -152,9 +152,9 @@ HcclResult tern__hccl_form(const char *call, const struct hccl *comm, const tern
     }
     int status = tern__call_check(call, comm->form, coll, &checked);
     // What is too long for a block may be said to overlap, but for that reason.
-    int fits = tern__acl_memory_check(call, "sendBuf", checked.in, checked.in_bytes);
-    fits =
-        fits < 0 ? fits : tern__acl_memory_check(call, "recvBuf", checked.out, checked.out_bytes);
+    int fits = tern__acl_memory_check_use(call, "sendBuf", checked.in, checked.in_bytes);
+    fits = fits < 0 ? fits
+                    : tern__acl_memory_check_use(call, "recvBuf", checked.out, checked.out_bytes);
     return tern__hccl_result(tern__public_end(call, fits < 0 ? fits : status));
 }
 

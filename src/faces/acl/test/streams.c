@@ -71,6 +71,48 @@ static void a_stream_stops_or_goes_on_behind_a_failure(void **state)
                      ACL_ERROR_INVALID_PARAM);
 }
 
+// What an event of a stream that has failed means to who asks it, and to a stream that waits for
+// it.
+static void a_failure_is_told_by_events(void **state)
+{
+    aclrtStream first, second;
+    aclrtEvent event;
+    aclrtEventStatus event_status;
+    aclrtEventRecordedStatus recorded;
+    aclrtStreamStatus stream_status;
+    int ran = 0;
+    const int number = 4;
+    OK(aclrtCreateStream(&first));
+    OK(aclrtCreateStream(&second));
+    OK(aclrtCreateEvent(&event));
+    launch(first, go_wrong, &number, sizeof number);
+    OK(aclrtRecordEvent(event, first));
+    OK(aclrtStreamWaitEvent(second, event));
+    OK(aclrtLaunchHostFunc(second, add, &ran));
+    assert_int_equal(aclrtSynchronizeEvent(event), ACL_ERROR_RT_AICORE_EXCEPTION);
+    SAYS("the block of 4");
+    assert_int_equal(aclrtQueryEvent(event, &event_status), ACL_ERROR_RT_AICORE_EXCEPTION);
+    assert_int_equal(aclrtQueryEventStatus(event, &recorded), ACL_ERROR_RT_AICORE_EXCEPTION);
+    assert_int_equal(aclrtStreamQuery(first, &stream_status), ACL_ERROR_RT_AICORE_EXCEPTION);
+    assert_int_equal(aclrtSynchronizeStream(second), ACL_ERROR_RT_AICORE_EXCEPTION);
+    SAYS("of the stream of an event: ");
+    SAYS("the block of 4");
+    assert_int_equal(ran, 0);
+    assert_int_equal(aclrtSynchronizeStream(first), ACL_ERROR_RT_AICORE_EXCEPTION);
+    OK(aclrtStreamQuery(first, &stream_status)); // it has been told
+    assert_int_equal(aclrtSynchronizeEvent(event), ACL_ERROR_RT_AICORE_EXCEPTION); // it means that
+    OK(aclrtRecordEvent(event, first));
+    OK(aclrtSynchronizeEvent(event));
+    OK(aclrtQueryEvent(event, &event_status));
+    OK(aclrtStreamWaitEvent(second, event));
+    OK(aclrtLaunchHostFunc(second, add, &ran));
+    OK(aclrtSynchronizeStream(second));
+    assert_int_equal(ran, 1);
+    OK(aclrtDestroyEvent(event));
+    OK(aclrtDestroyStream(first));
+    OK(aclrtDestroyStream(second));
+}
+
 static void hold(void *gate)
 {
     while (!__atomic_load_n((bool *)gate, __ATOMIC_ACQUIRE)) {
@@ -155,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_stops_or_goes_on_behind_a_failure),
+        cmocka_unit_test(a_failure_is_told_by_events),
         cmocka_unit_test(an_event_says_whether_its_waits_have_passed),
         cmocka_unit_test(waits_for_events_have_a_limit),
     };

@@ -60,6 +60,26 @@ static void memory_is_mapped_at_addresses(void **state)
     SAYS("no addresses of aclrtReserveMemAddress begin at");
 }
 
+// Each alone would fit.
+static void what_is_promised_counts(void **state)
+{
+    enum { MOST = 8 };
+    aclrtDrvMemHandle handles[MOST];
+    size_t free_bytes, total;
+    int count = 0;
+    OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
+    size_t bytes = free_bytes / 4 / piece * piece;
+    while (count < MOST &&
+           aclrtMallocPhysical(&handles[count], bytes, &of_device, 0) == ACL_SUCCESS) {
+        count++;
+    }
+    assert_in_range(count, 1, MOST - 1);
+    SAYS("aclrtMallocPhysical: no memory for ");
+    while (count > 0) {
+        OK(aclrtFreePhysical(handles[--count]));
+    }
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     char *base = NULL;
@@ -106,7 +126,18 @@ static void what_cannot_be_is_refused(void **state)
     SAYS("it must be at a multiple of 2097152, and both 0");
     WRONG(aclrtMapMem(base, piece, 0, &base, 0));
     SAYS("is no handle of aclrtMallocPhysical");
+    WRONG(aclrtMemset(base, 8, 1, 8));
+    SAYS("is 8 bytes at ");
+    SAYS(", and nothing is mapped 0 behind it");
     OK(aclrtMapMem(base, piece, 0, handle, 0));
+    OK(aclrtMemset(base + piece - 8, 8, 1, 8));
+    char from[16] = "to the other one";
+    WRONG(aclrtMemcpy(base + piece - 8, 16, from, 16, ACL_MEMCPY_HOST_TO_DEVICE));
+    SAYS("dst is 16 bytes at ");
+    SAYS(", and nothing is mapped 8 behind it");
+    assert_int_equal(base[piece - 1], 1);
+    WRONG(aclrtMemcpy(from, 16, base + piece - 8, 16, ACL_MEMCPY_DEVICE_TO_HOST));
+    SAYS("src is 16 bytes at ");
     WRONG(aclrtMapMem(base, 2 * piece, 0, handle, 0));
     SAYS("have memory already");
     WRONG(aclrtUnmapMem(base + piece));
@@ -121,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_mapped_at_addresses),
+        cmocka_unit_test(what_is_promised_counts),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
