@@ -48,7 +48,7 @@ TERN_CALL int tern_tile_combine_parts(const tern_tile *to, const tern_tile *a, c
 TERN_CALL int tern_tile_fill(const tern_tile *to, const void *scalar);
 
 // to += from * *scalar, which is an element of `from`; of floating-point dtypes. `from` may have
-// another dtype than `to`.
+// another dtype than `to`. In double, then rounded to `to`.
 TERN_CALL int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const void *scalar);
 
 // to = from in the dtype of `to`: to integers rounded to nearest, ties to even, what is too large

@@ -317,9 +317,9 @@ void Failures()
     ThrowKernel<<<1, nullptr, job.stream>>>(1);
     ExpectRefusal("what is no std::exception");
     LonelyKernel<<<1, nullptr, job.stream>>>(false);
-    ExpectRefusal("TPUSH: tern_fifo_push: the caller is no kernel of a mixed task");
+    ExpectRefusal("tern_fifo_push: the caller is no kernel of a mixed task");
     LonelyKernel<<<1, nullptr, job.stream>>>(true);
-    ExpectRefusal("wait_flag_dev: tern_cluster_wait: the caller is no kernel of a mixed task");
+    ExpectRefusal("tern_cluster_wait: the caller is no kernel of a mixed task");
     EXPECT(Window<int32_t>()[0], 0);
     AddKernel<<<1, nullptr, job.stream>>>(Window<int32_t>(), 1);
     Sync();
