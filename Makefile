@@ -15,9 +15,6 @@ FUZZ_SECONDS ?= 20
 RUNS         ?= 30
 # The Python whose torch `make torch` builds for: Debian's has one after contrib/deps.sh --torch.
 TORCH_PYTHON ?= /usr/bin/python3
-# Labels (floors, and that of `ctest-threads: none`) that ThreadSanitizer does not run, as one regular expression:
-# without threads.
-TSAN_EXCLUDE ?= ^(topo|plan|plan/check|plan/record|plan/sim|plan/optimal|coll|no-threads)$$
 # gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
 TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || \
              ! setarch -R true 2>/dev/null || echo setarch -R)
@@ -40,7 +37,7 @@ help:
 	@echo 'test       build and run all tests'
 	@echo 'torch      build/torch/tern_torch, the backend for PyTorch (TORCH_PYTHON=$(TORCH_PYTHON))'
 	@echo 'asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
-	@echo 'tsan       the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
+	@echo 'tsan       the tests that start threads, under ThreadSanitizer'
 	@echo 'fuzz       each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'soak       RUNS=$(RUNS) whole suites of the last commit, in every setting (SETTINGS: which)'
 	@echo 'bench      measure, beside the peers'
@@ -86,7 +83,7 @@ asan: build-asan
 	@$(FEWER) $(CTEST) asan $(LEAVE_OUT)
 
 tsan: build-tsan
-	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)' $(LEAVE_OUT)
+	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan $(LEAVE_OUT)
 
 fuzz: build-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz

@@ -11,8 +11,8 @@
 # first, so that no processor is idle at the end, and before that what says `ctest-first`: it waits for long. Exit
 # status 77 means skipped. With `ctest-machines: N` the test also runs with its ranks spread over N machines, which
 # they take this one for (test/support/ranks.h).
-# `ctest-threads: none`: none of its processes starts a thread, but for those with ranks on several machines. It has
-# the label no-threads, which `make tsan` leaves out; test/support/alone/no_threads.c keeps that true.
+# `ctest-threads: none`: none of its processes starts a thread, but for those with ranks on several machines.
+# ThreadSanitizer has nothing to see there; test/support/alone/no_threads.c keeps that true.
 #
 # A test links lib/libtern_shown.so: libtern.so with its internals exported (cmake/show.py). It is compiled
 # as a shared library is, so that data of the library stands there and not in the test. One that loads libraries
@@ -89,7 +89,25 @@ foreach(variable TERN_TUNE TERN_ALGO TERN_DIRECT TERN_AGREE TERN_LOG TERN_ERRORS
     list(APPEND tern_own_environment "${variable}=unset:")
 endforeach()
 
+# Nothing there starts a thread: left out where ThreadSanitizer looks.
+set(tern_floors_without_threads topo plan plan/check plan/record plan/sim plan/optimal coll)
+
 function(tern_add_test floor source)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
+    set(alone TRUE)
+    set(machines 0)
+    if(first_lines MATCHES "ctest-machines: *([0-9]+)")
+        set(machines ${CMAKE_MATCH_1})
+    endif()
+    if(TERN_SANITIZE STREQUAL "thread")
+        if(first_lines MATCHES "ctest-threads: *none")
+            set(alone FALSE)
+        endif()
+        if(floor IN_LIST tern_floors_without_threads OR NOT (alone OR machines))
+            return()
+        endif()
+    endif()
     get_filename_component(name "${source}" NAME_WE)
     string(REPLACE "/" "_" prefix "${floor}")
     set(target "test_${prefix}_${name}")
@@ -114,31 +132,27 @@ function(tern_add_test floor source)
         set_target_properties(${target} PROPERTIES LINK_DEPENDS_NO_SHARED ON)
     endif()
     add_dependencies(${target} tern_test_needs)
-    add_test(NAME "${floor}/${name}" COMMAND ${target})
     tern_read_timeout("${source}" seconds)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
-    file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
-    set(labels "${floor}")
     set(cost ${seconds})
     if(first_lines MATCHES "ctest-first")
         set(cost 10000)
     endif()
-    if(first_lines MATCHES "ctest-threads: *none")
-        list(APPEND labels no-threads)
-        if(NOT TERN_SANITIZE)
-            target_link_libraries(${target} PRIVATE tern_test_no_threads)
-        endif()
+    if(first_lines MATCHES "ctest-threads: *none" AND NOT TERN_SANITIZE)
+        target_link_libraries(${target} PRIVATE tern_test_no_threads)
     endif()
-    set_tests_properties("${floor}/${name}" PROPERTIES
-        LABELS "${labels}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
-        ENVIRONMENT_MODIFICATION "${tern_own_environment}")
-    if(first_lines MATCHES "ctest-machines: *([0-9]+)")
+    set(tests)
+    if(alone)
+        list(APPEND tests "${floor}/${name}")
+        add_test(NAME "${floor}/${name}" COMMAND ${target})
+    endif()
+    if(machines)
+        list(APPEND tests "${floor}/${name}_on_machines")
         add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
-        set_tests_properties("${floor}/${name}_on_machines" PROPERTIES
-            LABELS "${floor}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
-            ENVIRONMENT_MODIFICATION "${tern_own_environment}"
-            ENVIRONMENT "TERN_TEST_MACHINES=${CMAKE_MATCH_1}")
+        set_tests_properties("${floor}/${name}_on_machines" PROPERTIES ENVIRONMENT "TERN_TEST_MACHINES=${machines}")
     endif()
+    set_tests_properties(${tests} PROPERTIES
+        LABELS "${floor}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
+        ENVIRONMENT_MODIFICATION "${tern_own_environment}")
 endfunction()
 
 function(tern_add_test_kernel floor source)
