@@ -40,6 +40,7 @@ struct tern__staller {
     uint64_t place;    // on which machine; 0: on this one
     uint64_t seen;     // at which look
     int64_t worked_ns; // until then
+    int64_t before_ns; // until all waited
     bool waits, worked;
 };
 

@@ -16,9 +16,10 @@
 #include "sync/doing.h"
 
 #define STALL_LOOK_NS TERN_NS_PER_SECOND
-// A process of which another thread works uses more than this part of a processor; one that waits
-// for a signal, or now and then looks, less.
-#define WORKS_PART 20
+// A process of which another thread works uses more than this part of a processor, also where many
+// share one; one that waits for a signal, or now and then looks, less. Its time is known in steps.
+#define WORKS_PART 100
+#define WORKS_LEAST_NS (20 * TERN_NS_PER_MS)
 
 // FNV-1a.
 static uint64_t mark_of(uint64_t mark, const void *bytes, size_t size)
@@ -84,8 +85,9 @@ static struct tern__staller *find_process(struct tern__stall *stall,
     return free;
 }
 
-// Whether the process has worked since the last look.
-static bool has_worked(struct tern__staller *one, const struct tern__ctl_rank *slot)
+// Whether the process has worked since all have waited.
+static bool has_worked(const struct tern__stall *stall, struct tern__staller *one,
+                       const struct tern__ctl_rank *slot, int64_t now_ns)
 {
     struct tern__process process = {.worked_ns = 0};
     if (one->place != 0) {
@@ -93,9 +95,9 @@ static bool has_worked(struct tern__staller *one, const struct tern__ctl_rank *s
     } else if (!tern__process_look(one->pid, &process)) {
         return false;
     }
-    int64_t worked_ns = process.worked_ns - one->worked_ns;
     one->worked_ns = process.worked_ns;
-    return worked_ns > STALL_LOOK_NS / WORKS_PART;
+    return one->worked_ns - one->before_ns >
+           WORKS_LEAST_NS + (now_ns - stall->since_ns) / WORKS_PART;
 }
 
 // How often the rank was woken: one that waits for the same again and again goes on.
@@ -112,8 +114,8 @@ static bool does_wait(const struct tern__doing *doing, const struct tern__ctl_ra
 }
 
 // Looks what the ranks of a job do. Returns those that wait. False in *room: there are too many.
-static uint64_t look_at_job(struct tern__stall *stall, const struct tern__ctl *ctl, uint64_t *mark,
-                            bool *room)
+static uint64_t look_at_job(struct tern__stall *stall, const struct tern__ctl *ctl, int64_t now_ns,
+                            uint64_t *mark, bool *room)
 {
     uint64_t waiting = 0;
     for (int rank = 0; rank < (int)ctl->nranks; rank++) {
@@ -131,7 +133,7 @@ static uint64_t look_at_job(struct tern__stall *stall, const struct tern__ctl *c
         if (one->seen != stall->looks) {
             one->seen = stall->looks;
             one->waits = false;
-            one->worked = has_worked(one, slot);
+            one->worked = has_worked(stall, one, slot, now_ns);
         }
         bool waits = does_wait(&doing, slot);
         uint32_t rings = rings_of(&doing, slot);
@@ -216,7 +218,7 @@ static void look(struct tern__launch *job, int64_t now_ns)
         count = stall->jobs.count;
     }
     for (int i = 0; i < count && room; i++) {
-        waiting[i] = look_at_job(stall, jobs[i], &mark, &room);
+        waiting[i] = look_at_job(stall, jobs[i], now_ns, &mark, &room);
     }
     // In the launcher's job are those that have come; of others all processes are.
     bool all = room && do_all_wait(stall, own != NULL ? 0 : job->procs.running);
@@ -224,6 +226,9 @@ static void look(struct tern__launch *job, int64_t now_ns)
         stall->mark = all ? mark : 0;
         stall->since_ns = now_ns;
         stall->told = false;
+        for (int i = 0; i < TERN_RANKS_MAX; i++) {
+            stall->processes[i].before_ns = stall->processes[i].worked_ns;
+        }
     } else if (!stall->told && now_ns - stall->since_ns >= stall->after_ns) {
         say(job, jobs, waiting, count, now_ns - stall->since_ns);
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank for test/system/stall.sh. All receive first from the rank before them, so all wait.
-// `works`: rank 1 does so in a second thread, and works; `elsewhere`: rank 0 does something else;
-// `meet PATH`, `meet-elsewhere PATH`: they have met there, without the launcher; `ticks`: all wait
-// for the same signal again and again, which a thread of rank 0 notifies ten times a second.
+// `works`: rank 1 does so in a second thread, and works; `little`: it works little; `elsewhere`:
+// rank 0 does something else; `meet PATH`, `meet-elsewhere PATH`: they have met there, without the
+// launcher; `ticks`: all wait for the same signal again and again, which a thread of rank 0
+// notifies ten times a second.
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tern/coll.h"
@@ -64,6 +66,14 @@ static int wait_for_ticks(tern_comm *world)
     return status == TERN_OK ? 1 : 2;
 }
 
+// 40 ms of a processor.
+static void burn(void)
+{
+    clock_t end = clock() + CLOCKS_PER_SEC / 25;
+    while (clock() < end) {
+    }
+}
+
 int main(int argc, char **argv)
 {
     tern_comm *world;
@@ -77,11 +87,16 @@ int main(int argc, char **argv)
         printf("%s\n", tern_last_error());
         return 1;
     }
-    if (strcmp(how, "works") == 0 && tern_comm_rank(world) == 1) {
+    bool little = strcmp(how, "little") == 0;
+    if ((little || strcmp(how, "works") == 0) && tern_comm_rank(world) == 1) {
         if (pthread_create(&thread, NULL, receive, world) != 0) {
             return 2;
         }
         while (pthread_tryjoin_np(thread, NULL) != 0) {
+            if (little) {
+                burn();
+                usleep(900000);
+            }
         }
         return 1;
     }

@@ -25,6 +25,7 @@ job machines 1 --hosts a:2,b:1 --agent "$agent" ./rank & pids+=($!)
 job elsewhere 1 -n 2 ./rank elsewhere & pids+=($!)
 job apart 1 -n 2 ./rank meet-elsewhere ./apart.meeting & pids+=($!)
 job works 1 -n 2 ./rank works & pids+=($!)
+job little 1 -n 2 ./rank little & pids+=($!)
 job there 1 --hosts a:1,b:1 --agent "$agent" ./rank works & pids+=($!)
 job ticks 1 -n 3 ./rank ticks & pids+=($!)
 job never never -n 2 ./rank & pids+=($!)
@@ -35,13 +36,13 @@ for name in alone meet machines; do
     [ "$(grep -c "$said" $name)" -eq 1 ] || die "$name: $(<$name)"
 done
 grep -q "$said.*(process [0-9]* on machine b)\$" machines || die "whose machine is not said: $(<machines)"
-for name in elsewhere apart works there ticks never; do
+for name in elsewhere apart works little there ticks never; do
     ! grep 'all ranks wait' $name || die "$name: $(<$name)"
 done
-for name in alone meet machines elsewhere apart works there never; do
+for name in alone meet machines elsewhere apart works little there never; do
     grep -q 'communicator 0 has failed: TERN_ERR_TIMEOUT' $name || die "$name has not waited: $(<$name)"
 done
-for name in alone meet machines elsewhere apart works there ticks never; do
+for name in alone meet machines elsewhere apart works little there ticks never; do
     ! grep -q 'exit status' $name || die "$name: $(<$name)"
 done
 expect 125 "TERN_STALL is 'soon'; it must be a number of seconds above 0, such as 60 or 0.5, or never" \
