@@ -87,6 +87,10 @@ void tern__ctl_mark_silent(struct tern__ctl *ctl, int silent, int lost, int64_t 
     uint64_t ranks = ctl->machines.list[lost].ranks;
     tern__flag_store(&ctl->silent_ms[silent], (uint32_t)(silent_ns / TERN_NS_PER_MS));
     for (; ranks != 0; ranks &= ranks - 1) {
+        struct tern__ctl_rank *slot = &ctl->ranks[__builtin_ctzll(ranks)];
+        if (lost != silent) { // who has ended well since then has left without this machine
+            tern__flag_swap(&slot->state, TERN__RANK_LEFT, TERN__RANK_ACTIVE);
+        }
         tern__ctl_mark_dead(ctl, __builtin_ctzll(ranks));
     }
 }
