@@ -66,10 +66,10 @@ static int wait_for_ticks(tern_comm *world)
     return status == TERN_OK ? 1 : 2;
 }
 
-// 40 ms of a processor.
+// 80 ms of a processor.
 static void burn(void)
 {
-    clock_t end = clock() + CLOCKS_PER_SEC / 25;
+    clock_t end = clock() + CLOCKS_PER_SEC * 2 / 25;
     while (clock() < end) {
     }
 }

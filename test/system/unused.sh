@@ -37,5 +37,5 @@ done
 [ "$tried" -gt 0 ] || { echo "skipped: no compiler"; exit 77; }
 
 unmarked=$(cat "$root"/include/tern/*.h | grep -o '^TERN_API int tern_[a-z_]*' |
-    grep -Ev '_(destroy|release|free|rank|size|count|index)$|^TERN_API int tern_(memory_owner|tile_is_checked|kernel_(run|core|block|blocks|slot)|chip_(cores|code)|tune_print|tune_print_cost|topo_uses)$') || true
+    grep -Ev '_(destroy|release|free|rank|size|count|index)$|^TERN_API int tern_(memory_owner|tile_is_checked|kernel_(run|core|block|blocks|slot)|chip_(cores|code)|tune_print|tune_print_cost|topo_uses|cluster_(lane|vectors))$') || true
 [ -z "$unmarked" ] || die "declared with TERN_API, not with TERN_CALL: $unmarked"
