@@ -31,7 +31,7 @@ typedef struct tern_fifo {
     int counter;     // 0..30: entries made are counted there (tern/cluster.h), those given back in
                      // the next one; nothing else uses the two
     bool to_vectors; // from the AIC to the AIV; else the other way
-    uint32_t slots;  // 1 or more
+    uint32_t slots;  // 1 to 2^20
     size_t slot_bytes;
     void *memory; // slots * slot_bytes, the same for all ends; NULL: the block's own
 
@@ -54,7 +54,8 @@ TERN_CALL int tern_fifo_push(tern_fifo *fifo, const tern_tile *tile, tern_fifo_s
                              int vector);
 
 // Takes the next entry into the tile, as much as is valid there, and gives it back. The dtype is
-// that of the tile that was pushed.
+// that of the tile that was pushed; what a kernel has written itself is taken for such a tile, row
+// after row. Neither while slots are open by the two steps below: TERN_ERR_STATE.
 TERN_CALL int tern_fifo_pop(tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split,
                             int vector);
 

@@ -10,18 +10,20 @@
 #include "isa/block.h"
 #include "isa/cluster.h"
 
-// Of a slot, by who wrote it: 0 the AIC, 1 and 2 the AIV.
+// Of a slot, by who wrote it: 0 the AIC, 1 and 2 the AIV. No rows: what is there is nobody's tile.
 struct entry {
     tern_dtype dtype;
     int32_t rows, columns;
 };
 
-enum { LANES = 3 };
+enum { LANES = 3, SLOTS_MAX = 1 << 20 };
 
 static int check(const char *call, const tern_fifo *fifo)
 {
-    if (fifo == NULL || fifo->slots == 0 || fifo->slot_bytes == 0) {
-        return tern__fail(TERN_ERR_ARG, "%s: a FIFO has slots, and bytes in a slot", call);
+    if (fifo == NULL || fifo->slots == 0 || fifo->slots > SLOTS_MAX || fifo->slot_bytes == 0 ||
+        fifo->slot_bytes > PTRDIFF_MAX / SLOTS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "%s: a FIFO has 1 to %d slots, of 1 to %td bytes each",
+                          call, SLOTS_MAX, PTRDIFF_MAX / SLOTS_MAX);
     }
     return fifo->counter >= 0 && fifo->counter < TERN_CLUSTER_COUNTERS - 1
                ? TERN_OK
@@ -118,12 +120,16 @@ static int reserve(const char *call, tern_fifo *fifo, void **slot)
     return TERN_OK;
 }
 
-static int commit(const char *call, tern_fifo *fifo)
+// Of the oldest slot that is reserved; it has this tile.
+static int commit(const char *call, tern_fifo *fifo, struct entry entry)
 {
+    struct entry *entries;
     TERN_TRY(check_side(call, fifo, true));
     if (fifo->done == fifo->entry) {
         return tern__fail(TERN_ERR_STATE, "%s: no slot is reserved", call);
     }
+    TERN_TRY(entries_of(fifo, &entries));
+    entries[fifo->done % fifo->slots * LANES + (uint32_t)tern_cluster_lane()] = entry;
     fifo->done++;
     return fifo->untold ? TERN_OK : tern_cluster_post(fifo->counter, fifo->begun + fifo->done);
 }
@@ -167,7 +173,7 @@ int tern_fifo_reserve(tern_fifo *fifo, void **slot)
 
 int tern_fifo_commit(tern_fifo *fifo)
 {
-    return TERN__CALL_OF_CALLS(commit("tern_fifo_commit", fifo));
+    return TERN__CALL_OF_CALLS(commit("tern_fifo_commit", fifo, (struct entry){.rows = 0}));
 }
 
 static int take_slot(tern_fifo *fifo, void **slot)
@@ -198,18 +204,40 @@ static tern_tile whole(void *slot, struct entry entry)
                        .order = TERN_TILE_ROW_MAJOR};
 }
 
-// As a half, a tile's rows and columns count, also what is not valid of them; else what is valid.
-static struct entry entry_of(const tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split)
+// The whole of which a tile is a half, if `halves`. As a half, its rows and columns count, also
+// what is not valid of them; else what is valid.
+static struct entry entry_of(const tern_tile *tile, tern_fifo_split split, bool halves)
 {
     struct entry entry = {tile->dtype, tile->rows, tile->columns};
     if (split == TERN_FIFO_WHOLE) {
         entry.rows = tile->valid_rows;
         entry.columns = tile->valid_columns;
-    } else if (!fifo->to_vectors) {
+    } else if (halves) {
         entry.rows *= split == TERN_FIFO_ROWS ? 2 : 1;
         entry.columns *= split == TERN_FIFO_COLUMNS ? 2 : 1;
     }
     return entry;
+}
+
+static int check_bytes(const char *call, const tern_fifo *fifo, struct entry entry)
+{
+    size_t bytes = (size_t)entry.rows * (size_t)entry.columns * tern_dtype_size(entry.dtype);
+    return fifo->offset_bytes <= fifo->slot_bytes && bytes <= fifo->slot_bytes - fifo->offset_bytes
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG,
+                            "%s: %d rows of %d elements of %s are %zu bytes, and a slot has %zu "
+                            "from %zu on",
+                            call, entry.rows, entry.columns, tern_dtype_name(entry.dtype), bytes,
+                            fifo->slot_bytes, fifo->offset_bytes);
+}
+
+// Else it would end the oldest of those instead.
+static int check_none_open(const char *call, const tern_fifo *fifo, const char *step)
+{
+    return fifo->done == fifo->entry
+               ? TERN_OK
+               : tern__fail(TERN_ERR_STATE, "%s: %u slots wait for their tern_fifo_%s", call,
+                            fifo->entry - fifo->done, step);
 }
 
 static int push(tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split, int vector)
@@ -220,29 +248,19 @@ static int push(tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split, i
     if (tile == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: tile must not be NULL", call);
     }
+    TERN_TRY(check_none_open(call, fifo, "commit"));
     int lane = tern_cluster_lane();
-    struct entry entry = entry_of(fifo, tile, split);
-    size_t bytes = (size_t)entry.rows * (size_t)entry.columns * tern_dtype_size(entry.dtype);
-    if (fifo->offset_bytes > fifo->slot_bytes || bytes > fifo->slot_bytes - fifo->offset_bytes) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: %d rows of %d elements of %s are %zu bytes, and a slot has %zu from "
-                          "%zu on",
-                          call, entry.rows, entry.columns, tern_dtype_name(entry.dtype), bytes,
-                          fifo->slot_bytes, fifo->offset_bytes);
-    }
+    struct entry entry = entry_of(tile, split, !fifo->to_vectors);
+    TERN_TRY(check_bytes(call, fifo, entry));
     void *slot;
-    struct entry *entries;
-    uint32_t number = fifo->entry % fifo->slots;
-    TERN_TRY(entries_of(fifo, &entries));
     TERN_TRY(reserve(call, fifo, &slot));
-    entries[number * LANES + (uint32_t)lane] = entry;
     if (lane == 0 || split != TERN_FIFO_WHOLE || lane == first_vector()) {
         tern_tile to = whole(slot, entry);
         int32_t row = lane > 0 && split == TERN_FIFO_ROWS ? vector * tile->rows : 0;
         int32_t column = lane > 0 && split == TERN_FIFO_COLUMNS ? vector * tile->columns : 0;
         TERN_TRY(tern_tile_insert(&to, tile, row, column));
     }
-    return commit(call, fifo);
+    return commit(call, fifo, entry);
 }
 
 int tern_fifo_push(tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split, int vector)
@@ -255,21 +273,29 @@ static int pop(tern_fifo *fifo, const tern_tile *tile, tern_fifo_split split, in
     const char *call = "tern_fifo_pop";
     TERN_TRY(check_side(call, fifo, false));
     TERN_TRY(check_half(call, split, &vector));
+    if (tile == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: tile must not be NULL", call);
+    }
+    TERN_TRY(check_none_open(call, fifo, "release"));
     void *slot;
     struct entry *entries;
     uint32_t number = fifo->entry % fifo->slots;
     TERN_TRY(entries_of(fifo, &entries));
     TERN_TRY(take(call, fifo, &slot));
     int lane = tern_cluster_lane();
-    const struct entry *made = &entries[number * LANES + (uint32_t)(lane > 0 ? 0 : first_vector())];
-    if (lane > 0 && ((split == TERN_FIFO_ROWS && made->rows % 2 != 0) ||
-                     (split == TERN_FIFO_COLUMNS && made->columns % 2 != 0))) {
-        return tern__fail(TERN_ERR_ARG, "%s: %d rows of %d elements have no two halves", call,
-                          made->rows, made->columns);
+    struct entry made = entries[number * LANES + (uint32_t)(lane > 0 ? 0 : first_vector())];
+    if (made.rows == 0) {
+        made = entry_of(tile, split, fifo->to_vectors);
+        TERN_TRY(check_bytes(call, fifo, made));
     }
-    tern_tile from = whole(slot, *made);
-    int32_t row = lane > 0 && split == TERN_FIFO_ROWS ? vector * (made->rows / 2) : 0;
-    int32_t column = lane > 0 && split == TERN_FIFO_COLUMNS ? vector * (made->columns / 2) : 0;
+    if (lane > 0 && ((split == TERN_FIFO_ROWS && made.rows % 2 != 0) ||
+                     (split == TERN_FIFO_COLUMNS && made.columns % 2 != 0))) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d rows of %d elements have no two halves", call,
+                          made.rows, made.columns);
+    }
+    tern_tile from = whole(slot, made);
+    int32_t row = lane > 0 && split == TERN_FIFO_ROWS ? vector * (made.rows / 2) : 0;
+    int32_t column = lane > 0 && split == TERN_FIFO_COLUMNS ? vector * (made.columns / 2) : 0;
     TERN_TRY(tern_tile_extract(tile, &from, row, column));
     return release(call, fifo);
 }

@@ -17,7 +17,7 @@ enum { ROWS = 6, COLUMNS = 8, ENTRIES = 8, BLOCKS = 3, ALL = 7, MOST_SLOTS = 5 }
 
 struct job {
     uint32_t lanes;
-    bool to_vectors, own_memory, by_hand, twice, slowly;
+    bool to_vectors, own_memory, makes_by_hand, takes_by_hand, twice, slowly;
     uint32_t slots;
     tern_fifo_split split;
     tern_dtype dtype;
@@ -99,7 +99,7 @@ static bool make(const struct job *job, tern_fifo *fifo, int lane, int number)
     struct part part = part_of(job, lane);
     tern_tile tile = tile_of(job, part, lane, data);
     void *slot;
-    if (job->by_hand) {
+    if (job->makes_by_hand) {
         if (!ok(tern_fifo_reserve(fifo, &slot))) {
             return false;
         }
@@ -114,7 +114,8 @@ static bool make(const struct job *job, tern_fifo *fifo, int lane, int number)
                       value_of(tern_kernel_block(), number, part.row + row, part.column + column));
         }
     }
-    return ok(job->by_hand ? tern_fifo_commit(fifo) : tern_fifo_push(fifo, &tile, job->split, -1));
+    return ok(job->makes_by_hand ? tern_fifo_commit(fifo)
+                                 : tern_fifo_push(fifo, &tile, job->split, -1));
 }
 
 static bool take(struct job *job, tern_fifo *fifo, int lane, int number)
@@ -123,11 +124,11 @@ static bool take(struct job *job, tern_fifo *fifo, int lane, int number)
     struct part part = part_of(job, lane);
     tern_tile tile = tile_of(job, part, lane, data);
     void *slot;
-    if (!ok(job->by_hand ? tern_fifo_take(fifo, &slot)
-                         : tern_fifo_pop(fifo, &tile, job->split, -1))) {
+    if (!ok(job->takes_by_hand ? tern_fifo_take(fifo, &slot)
+                               : tern_fifo_pop(fifo, &tile, job->split, -1))) {
         return false;
     }
-    if (job->by_hand) {
+    if (job->takes_by_hand) {
         tile = tile_of(job, (struct part){0, 0, ROWS, COLUMNS}, 0, slot);
         tile.data = element(&tile, part.row, part.column);
     }
@@ -139,7 +140,7 @@ static bool take(struct job *job, tern_fifo *fifo, int lane, int number)
         }
     }
     atomic_fetch_add(&job->right, right);
-    return !job->by_hand || ok(tern_fifo_release(fifo));
+    return !job->takes_by_hand || ok(tern_fifo_release(fifo));
 }
 
 static void both_ends(int64_t *args)
@@ -194,7 +195,8 @@ static void check_job(tern_chip *chip, struct job *job)
     if (atomic_load(&job->right) != takers * BLOCKS * ENTRIES * ROWS * COLUMNS) {
         fail_msg("%d elements are right: lanes %u, %s, split %d, %u slots%s%s%s", job->right,
                  job->lanes, job->to_vectors ? "to the AIV" : "to the AIC", (int)job->split,
-                 job->slots, job->own_memory ? ", own memory" : "", job->by_hand ? ", by hand" : "",
+                 job->slots, job->own_memory ? ", own memory" : "",
+                 job->makes_by_hand || job->takes_by_hand ? ", by hand" : "",
                  job->twice ? ", opened twice" : "");
     }
 }
@@ -219,7 +221,8 @@ static void tiles_go_through_in_their_order(void **state)
                                 .split = shapes[i / 16].split,
                                 .to_vectors = i % 2 != 0,
                                 .own_memory = i / 2 % 2 != 0,
-                                .by_hand = i / 4 % 2 != 0,
+                                .makes_by_hand = i / 4 % 2 != 0,
+                                .takes_by_hand = (i / 4 + i / 16) % 2 != 0,
                                 .twice = i / 8 % 2 != 0,
                                 .slowly = i % 5 == 0 && slots > 1,
                                 .slots = slots,
@@ -316,11 +319,19 @@ static void is_refused(int64_t *args)
                  "entries of this FIFO are taken by the AIV, not by the AIC") &&
             says(tern_fifo_commit(&fifo), TERN_ERR_STATE, "no slot is reserved") &&
             says(tern_fifo_reserve(&fifo, NULL), TERN_ERR_ARG, "slot must not be NULL");
+        wrong.slots = UINT32_MAX;
+        right = right && says(tern_fifo_open(&wrong), TERN_ERR_ARG, "1 to 1048576 slots");
+        wrong = fifo;
+        right = right && fine(tern_fifo_reserve(&wrong, &slot)) &&
+                says(tern_fifo_push(&wrong, &four, TERN_FIFO_WHOLE, -1), TERN_ERR_STATE,
+                     "1 slots wait for their tern_fifo_commit");
+        wrong = fifo;
         wrong.counter = 31;
         right =
             right && says(tern_fifo_open(&wrong), TERN_ERR_ARG, "are 0 to 30 and the next, not 31");
         wrong.slots = 0;
-        right = right && says(tern_fifo_open(&wrong), TERN_ERR_ARG, "a FIFO has slots");
+        right = right && says(tern_fifo_open(&wrong), TERN_ERR_ARG,
+                              "a FIFO has 1 to 1048576 slots, of 1 to ");
         right = right && fine(tern_fifo_push(&fifo, &four, TERN_FIFO_WHOLE, -1));
     } else {
         right = right && says(tern_fifo_release(&fifo), TERN_ERR_STATE, "no entry is taken") &&
