@@ -316,10 +316,10 @@ void blocks_case(Program &program)
     expect(first[0] == 5, "a task that completes later: " + std::to_string(first[0]));
 }
 
-// The same by each of six ways.
+// The same by each of seven ways.
 void pipes_case(Program &program)
 {
-    constexpr uint32_t side = 64, steps = 5, blocks = 3, ways = 6;
+    constexpr uint32_t side = 64, steps = 5, blocks = 3, ways = 7;
     constexpr size_t tile = side * side, tiles = blocks * steps;
     Floats a = random_floats(tiles * tile, 21), b = random_floats(tile, 22);
     Floats d = random_floats(tile, 23), products(ways * tiles * tile), wanted(ways * tiles * tile);

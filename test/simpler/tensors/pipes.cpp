@@ -120,15 +120,24 @@ void OnePipe(const Job &job)
     using Pipe = TPipe<0, Direction::DIR_BOTH, tile_bytes, 2>;
     Pipe pipe(nullptr, 0x0, 0x40000);
     ByTiles<TileSplitAxis::TILE_UP_DOWN, Upper>(job, pipe, pipe);
+    TFREE<Pipe, TileSplitAxis::TILE_UP_DOWN>(pipe); // nothing: TPOP has given the slots back
+    TFREE(pipe);
 }
 
-// A pipe each way, in slots of global memory; and the vector cores have columns.
+// A pipe each way, in slots of global memory, whose second half is used; and the vector cores have
+// columns.
 void TwoPipes(const Job &job)
 {
-    using There = TPipe<0, Direction::DIR_C2V, tile_bytes, 2>;
-    using Back = TPipe<2, Direction::DIR_V2C, tile_bytes, 1, 3>;
+    using There = TPipe<0, Direction::DIR_C2V, 2 * tile_bytes, 2>;
+    using Back = TPipe<2, Direction::DIR_V2C, 2 * tile_bytes, 1, 3>;
     There there(job.workspace, 0x0, 0x0);
-    Back back(job.workspace + most_slots * side * side, 0x0, 0x40000);
+    Back back(job.workspace + 2 * most_slots * side * side, 0x0, 0x40000);
+    for (tern_detail::fifo_end *end : {static_cast<tern_detail::fifo_end *>(&there.prod),
+                                       static_cast<tern_detail::fifo_end *>(&there.cons),
+                                       static_cast<tern_detail::fifo_end *>(&back.prod),
+                                       static_cast<tern_detail::fifo_end *>(&back.cons)}) {
+        end->setEntryOffset(tile_bytes);
+    }
     ByTiles<TileSplitAxis::TILE_LEFT_RIGHT, Left>(job, there, back);
 }
 
@@ -177,6 +186,31 @@ void ByTensors(const Job &job)
             TLOAD(tile, slot);
             TFREE<Pipe, HalfRows, split>(pipe, slot);
         });
+}
+
+// Each vector core says that it has the half of the other one. A slot for each step, so nobody waits for a free one. There the
+// cube core writes itself, and the vector cores pop tiles.
+void ById(const Job &job)
+{
+    constexpr TileSplitAxis split = TileSplitAxis::TILE_UP_DOWN;
+    using Pipe = TPipe<8, Direction::DIR_BOTH, tile_bytes, steps>;
+    const int32_t id = 1 - static_cast<int32_t>(get_subblockid());
+    Pipe pipe(nullptr, 0x0, 0x40000);
+    pipe.prod.setAllocateStatus(false);
+    pipe.cons.setFreeStatus(false);
+    Run(
+        job,
+        [&](auto &tile, int) {
+            Square slot;
+            TALLOC<Pipe, Square, split>(pipe, slot);
+            TSTORE(slot, tile);
+            TPUSH<Pipe, Square, split>(pipe, slot);
+        },
+        [&](auto &tile, int) { TPOP<Pipe, std::decay_t<decltype(tile)>, split>(pipe, tile); });
+    Double<Upper>(
+        job,
+        [&](auto &tile, int) { TPUSH<Pipe, std::decay_t<decltype(tile)>, split>(pipe, tile, id); },
+        [&](auto &tile, int) { TPOP<Pipe, std::decay_t<decltype(tile)>, split>(pipe, tile, id); });
 }
 
 // Flags between the cores, and a place in global memory for each step.
@@ -245,7 +279,7 @@ extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args)
     const Job job = {At(args[0]) + block * steps * tile, At(args[1]), At(args[2]),
                      At(args[3]) + (way * get_block_num(args) + block) * steps * tile,
                      At(args[4]) + block * 2 * steps * tile};
-    void (*const ways[])(const Job &) = {OnePipe,   TwoPipes,      NoSplit,
-                                         ByTensors, ByFlags<Ffts>, ByFlags<CrossCore>};
+    void (*const ways[])(const Job &) = {OnePipe,       TwoPipes,           NoSplit, ByTensors,
+                                         ByFlags<Ffts>, ByFlags<CrossCore>, ById};
     ways[way](job);
 }

@@ -3,7 +3,7 @@
 // blocks. Tensors: a, b, d, out, workspace.
 #include "pto_orchestration_api.h"
 
-enum { CUBE, VECTOR, WAYS = 6, BLOCKS = 3 };
+enum { CUBE, VECTOR, WAYS = 7, BLOCKS = 3 };
 
 extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(const ChipStorageTaskArgs &)
 {
