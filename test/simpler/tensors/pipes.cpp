@@ -16,7 +16,6 @@ namespace
 using namespace pto;
 
 constexpr int side = 64, steps = 5, tile_bytes = side * side * 4;
-constexpr int most_slots = 2;
 
 using Square = tiles::Matrix<side, side>;
 using Loaded =
@@ -124,20 +123,16 @@ void OnePipe(const Job &job)
     TFREE(pipe);
 }
 
-// A pipe each way, in slots of global memory, whose second half is used; and the vector cores have
+// A pipe each way, in the two halves of the same slots of global memory; and the vector cores have
 // columns.
 void TwoPipes(const Job &job)
 {
     using There = TPipe<0, Direction::DIR_C2V, 2 * tile_bytes, 2>;
     using Back = TPipe<2, Direction::DIR_V2C, 2 * tile_bytes, 1, 3>;
     There there(job.workspace, 0x0, 0x0);
-    Back back(job.workspace + 2 * most_slots * side * side, 0x0, 0x40000);
-    for (tern_detail::fifo_end *end : {static_cast<tern_detail::fifo_end *>(&there.prod),
-                                       static_cast<tern_detail::fifo_end *>(&there.cons),
-                                       static_cast<tern_detail::fifo_end *>(&back.prod),
-                                       static_cast<tern_detail::fifo_end *>(&back.cons)}) {
-        end->setEntryOffset(tile_bytes);
-    }
+    Back back(job.workspace, 0x0, 0x40000);
+    back.prod.setEntryOffset(tile_bytes);
+    back.cons.setEntryOffset(tile_bytes);
     ByTiles<TileSplitAxis::TILE_LEFT_RIGHT, Left>(job, there, back);
 }
 
@@ -188,8 +183,8 @@ void ByTensors(const Job &job)
         });
 }
 
-// Each vector core says that it has the half of the other one. A slot for each step, so nobody waits for a free one. There the
-// cube core writes itself, and the vector cores pop tiles.
+// Each vector core says that it has the half of the other one. A slot for each step, so nobody
+// waits for a free one. There the cube core writes itself, and the vector cores pop tiles.
 void ById(const Job &job)
 {
     constexpr TileSplitAxis split = TileSplitAxis::TILE_UP_DOWN;
